@@ -1,0 +1,1 @@
+//! Weir, the live-streaming gateway: cores, sockets, streams, HTTP, admin and metrics.

@@ -1,0 +1,98 @@
+//! What a decoder must know before the first access unit, per codec.
+//!
+//! Each configuration keeps its `record` as the container formats carry it (avcC, hvcC, av1C, vpcC,
+//! AudioSpecificConfig, dOps) next to the fields that Weir reads from it. Two configurations are
+//! equal exactly when a decoder would treat them alike.
+
+pub mod aac;
+pub mod av1;
+pub mod avc;
+pub mod hevc;
+pub mod mp3;
+pub mod opus;
+pub mod vp9;
+
+use crate::media::TrackKind;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CodecConfig {
+    Avc(avc::Config),
+    Hevc(hevc::Config),
+    Av1(av1::Config),
+    Vp9(vp9::Config),
+    Aac(aac::Config),
+    Opus(opus::Config),
+    Mp3(mp3::Config),
+}
+
+impl CodecConfig {
+    #[must_use]
+    pub fn kind(&self) -> TrackKind {
+        match self {
+            Self::Avc(_) | Self::Hevc(_) | Self::Av1(_) | Self::Vp9(_) => TrackKind::Video,
+            Self::Aac(_) | Self::Opus(_) | Self::Mp3(_) => TrackKind::Audio,
+        }
+    }
+
+    /// The `codecs` parameter of RFC 6381 as HLS and MSE want it, for example `avc1.64001f`.
+    #[must_use]
+    pub fn rfc6381(&self) -> String {
+        match self {
+            Self::Avc(config) => config.rfc6381(),
+            Self::Hevc(config) => config.rfc6381(),
+            Self::Av1(config) => config.rfc6381(),
+            Self::Vp9(config) => config.rfc6381(),
+            Self::Aac(config) => config.rfc6381(),
+            Self::Opus(_) => "opus".to_owned(),
+            Self::Mp3(_) => "mp4a.40.34".to_owned(),
+        }
+    }
+
+    /// Picture size in luma samples after cropping; `None` for audio.
+    #[must_use]
+    pub fn resolution(&self) -> Option<(u32, u32)> {
+        match self {
+            Self::Avc(config) => Some((config.width, config.height)),
+            Self::Hevc(config) => Some((config.width, config.height)),
+            Self::Av1(config) => Some((config.width, config.height)),
+            Self::Vp9(config) => Some((config.width, config.height)),
+            Self::Aac(_) | Self::Opus(_) | Self::Mp3(_) => None,
+        }
+    }
+
+    /// Samples per second on the audio track's own clock; `None` for video.
+    #[must_use]
+    pub fn sample_rate(&self) -> Option<u32> {
+        match self {
+            Self::Aac(config) => Some(config.sample_rate),
+            Self::Opus(_) => Some(opus::SAMPLE_RATE),
+            Self::Mp3(config) => Some(config.sample_rate),
+            Self::Avc(_) | Self::Hevc(_) | Self::Av1(_) | Self::Vp9(_) => None,
+        }
+    }
+
+    /// Audio channels; `None` for video.
+    #[must_use]
+    pub fn channels(&self) -> Option<u8> {
+        match self {
+            Self::Aac(config) => Some(config.channels),
+            Self::Opus(config) => Some(config.channels),
+            Self::Mp3(config) => Some(config.channels),
+            Self::Avc(_) | Self::Hevc(_) | Self::Av1(_) | Self::Vp9(_) => None,
+        }
+    }
+
+    /// A short name for people and labels: `h264`, `hevc`, `av1`, `vp9`, `aac`, `opus`, `mp3`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Avc(_) => "h264",
+            Self::Hevc(_) => "hevc",
+            Self::Av1(_) => "av1",
+            Self::Vp9(_) => "vp9",
+            Self::Aac(_) => "aac",
+            Self::Opus(_) => "opus",
+            Self::Mp3(_) => "mp3",
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The one media model between all inputs and all outputs.
+
+mod access_unit;
+mod time;
+mod track;
+
+pub use access_unit::AccessUnit;
+pub use time::{TIMESCALE, Ticks};
+pub use track::{Track, TrackId, TrackKind};

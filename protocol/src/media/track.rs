@@ -1,0 +1,27 @@
+use std::sync::Arc;
+
+use crate::codec::CodecConfig;
+
+/// Names an elementary stream within its stream; small and stable for the life of a publish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TrackId(pub u8);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TrackKind {
+    Video,
+    Audio,
+}
+
+/// One elementary stream and how to decode it. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Track {
+    pub id: TrackId,
+    pub codec: Arc<CodecConfig>,
+}
+
+impl Track {
+    #[must_use]
+    pub fn kind(&self) -> TrackKind {
+        self.codec.kind()
+    }
+}
