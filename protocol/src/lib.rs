@@ -15,6 +15,7 @@
 )]
 #![forbid(unsafe_code)]
 
+pub mod amf0;
 pub mod codec;
 pub mod media;
 pub mod pool;
