@@ -19,3 +19,4 @@ pub mod amf0;
 pub mod codec;
 pub mod media;
 pub mod pool;
+pub mod stream_name;
