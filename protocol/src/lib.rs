@@ -17,6 +17,7 @@
 
 pub mod amf0;
 pub mod codec;
+pub mod flv;
 pub mod media;
 pub mod pool;
 pub mod stream_name;

@@ -1,0 +1,9 @@
+//! FLV: the tag framing of files and HTTP-FLV, and the audio and video bodies it shares with RTMP
+//! (Adobe FLV v10.1, annex E; Enhanced RTMP v1 and v2).
+
+mod tag;
+
+pub use tag::{
+    Error, FILE_HEADER_BYTES, FileReader, TAG_HEADER_BYTES, Tag, TagKind, file_header, tag_header,
+    tag_trailer,
+};
