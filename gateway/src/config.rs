@@ -1,0 +1,241 @@
+//! The operator's settings: one typed [`Config`], set by flags, environment, file and defaults.
+//!
+//! Every key is declared once, in [`keys::KEYS`]. The file reader, the `WEIR_*` variables, the
+//! command line, the reference document and the printed configuration all walk that table.
+
+mod cores;
+mod error;
+mod file;
+mod keys;
+mod reference;
+mod value;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use cores::{CoreChoiceError, Cores, allowed_cpus};
+pub use error::{ConfigError, Place};
+pub use keys::{KEYS, Key};
+pub use reference::{markdown, toml};
+
+/// What `weir run` acts on. The meaning and range of each field stand in [`KEYS`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    pub rtmp: SocketAddr,
+    pub http: SocketAddr,
+    pub admin: SocketAddr,
+    pub cores: Cores,
+    pub io: IoChoice,
+    pub log: String,
+    pub resume_window: Duration,
+    pub hls: Hls,
+    pub memory: Memory,
+    pub limits: ConnectionLimits,
+    pub timeouts: Timeouts,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hls {
+    pub segment: Duration,
+    pub part: Duration,
+    /// Segments.
+    pub window: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Bytes.
+    pub max: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    pub connections: usize,
+    pub connections_per_address: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    pub handshake: Duration,
+    pub idle: Duration,
+    pub http_header: Duration,
+    pub send_stall: Duration,
+}
+
+/// Which kernel interface moves the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoChoice {
+    /// io_uring where the kernel allows it, else epoll with a line in the log that says so.
+    Auto,
+    Uring,
+    Epoll,
+}
+
+impl IoChoice {
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Uring, Self::Epoll];
+
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Uring => "uring",
+            Self::Epoll => "epoll",
+        }
+    }
+}
+
+impl fmt::Display for IoChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            rtmp: (Ipv4Addr::UNSPECIFIED, 1935).into(),
+            http: (Ipv4Addr::UNSPECIFIED, 8080).into(),
+            admin: (Ipv4Addr::LOCALHOST, 9090).into(),
+            cores: Cores::All,
+            io: IoChoice::Auto,
+            log: "info".to_owned(),
+            resume_window: Duration::from_secs(10),
+            hls: Hls {
+                segment: Duration::from_secs(2),
+                part: Duration::from_millis(200),
+                window: 6,
+            },
+            memory: Memory { max: 1 << 30 },
+            limits: ConnectionLimits { connections: 16_384, connections_per_address: 4096 },
+            timeouts: Timeouts {
+                handshake: Duration::from_secs(10),
+                idle: Duration::from_secs(30),
+                http_header: Duration::from_secs(10),
+                send_stall: Duration::from_secs(10),
+            },
+        }
+    }
+}
+
+/// Where settings come from, besides the defaults. Later fields win over earlier ones.
+#[derive(Clone, Debug, Default)]
+pub struct Layers {
+    pub file: Option<PathBuf>,
+    /// All variables of the process; those that do not begin with `WEIR_` are passed over.
+    pub env: Vec<(String, String)>,
+    pub flags: Vec<(&'static Key, String)>,
+}
+
+/// A valid configuration, and where each key that is not a default was set.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub config: Config,
+    pub places: BTreeMap<&'static str, Place>,
+}
+
+/// The variable that names the configuration file; `--config` wins over it.
+pub const CONFIG_VARIABLE: &str = "WEIR_CONFIG";
+
+const VARIABLE_PREFIX: &str = "WEIR_";
+
+impl Layers {
+    /// Puts the layers on top of each other and checks the result.
+    ///
+    /// # Errors
+    /// The first setting that cannot be used, with its place and what would be allowed there.
+    pub fn load(self) -> Result<Loaded, ConfigError> {
+        let mut loaded = Loaded { config: Config::default(), places: BTreeMap::new() };
+        let named_by_env = self.env.iter().find(|(name, _)| name == CONFIG_VARIABLE);
+        let path = self.file.or_else(|| named_by_env.map(|(_, value)| PathBuf::from(value)));
+        if let Some(path) = path {
+            let text = file::read(&path)?;
+            for entry in file::entries(&path, &text)? {
+                loaded.set(entry.key, &entry.text, entry.place)?;
+            }
+        }
+        for (variable, text) in &self.env {
+            if let Some(key) = key_of_variable(variable, text)? {
+                loaded.set(key, text, Place::Variable(key.variable()))?;
+            }
+        }
+        for (key, text) in &self.flags {
+            loaded.set(key, text, Place::Flag(key.flag()))?;
+        }
+        loaded.check()?;
+        Ok(loaded)
+    }
+}
+
+impl Loaded {
+    fn set(&mut self, key: &'static Key, text: &str, place: Place) -> Result<(), ConfigError> {
+        match key.kind.set(&mut self.config, text) {
+            Ok(()) => {
+                self.places.insert(key.name, place);
+                Ok(())
+            }
+            Err(_) => Err(ConfigError::bad_value(place, key, text)),
+        }
+    }
+
+    /// Rules between keys. Both keys are named, with the place of each.
+    fn check(&self) -> Result<(), ConfigError> {
+        let Config { hls, .. } = &self.config;
+        if hls.part > hls.segment / 2 {
+            let rule = "a part can be at most half a segment";
+            return Err(self.conflict("hls.part", "hls.segment", rule));
+        }
+        let listeners =
+            [("rtmp", self.config.rtmp), ("http", self.config.http), ("admin", self.config.admin)];
+        for (index, (first, address)) in listeners.iter().enumerate() {
+            for (second, other) in listeners.iter().skip(index + 1) {
+                if address == other && address.port() != 0 {
+                    return Err(self.conflict(first, second, "each listener needs its own port"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn conflict(&self, first: &'static str, second: &'static str, rule: &str) -> ConfigError {
+        let describe = |name: &'static str| {
+            let text = Key::named(name).map(|key| key.kind.text(&self.config)).unwrap_or_default();
+            match self.places.get(name) {
+                Some(place) => format!("{name} = {text} ({place})"),
+                None => format!("{name} = {text} (default)"),
+            }
+        };
+        ConfigError::Conflict {
+            first: describe(first),
+            second: describe(second),
+            rule: rule.to_owned(),
+        }
+    }
+}
+
+/// The key a variable sets; `None` for a variable that is not meant for Weir.
+fn key_of_variable(variable: &str, value: &str) -> Result<Option<&'static Key>, ConfigError> {
+    if !variable.starts_with(VARIABLE_PREFIX)
+        || variable == CONFIG_VARIABLE
+        || is_service_link(variable, value)
+    {
+        return Ok(None);
+    }
+    match KEYS.iter().find(|key| key.variable() == variable) {
+        Some(key) => Ok(Some(key)),
+        None => Err(ConfigError::unknown_variable(variable)),
+    }
+}
+
+/// Kubernetes puts the address of a Service called "weir" into every container of the namespace
+/// (`WEIR_SERVICE_HOST`, `WEIR_PORT=tcp://…`, `WEIR_PORT_1935_TCP_ADDR`). Those are no typing errors.
+fn is_service_link(variable: &str, value: &str) -> bool {
+    variable.starts_with("WEIR_SERVICE_")
+        || variable.starts_with("WEIR_PORT_")
+        || (variable == "WEIR_PORT" && value.contains("://"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use tracing_subscriber::EnvFilter;
+
+use super::{Config, Cores, IoChoice};
+
+/// The field of a [`Config`] that a key sets.
+type Field<T> = fn(&mut Config) -> &mut T;
+
+/// What a key's value looks like, which range it has, and the field it lands in.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    Address(Field<SocketAddr>),
+    Cores(Field<Cores>),
+    Io(Field<IoChoice>),
+    /// A filter of `tracing-subscriber`.
+    Filter(Field<String>),
+    Duration(RangeInclusive<Duration>, Field<Duration>),
+    Bytes(RangeInclusive<u64>, Field<u64>),
+    Count(RangeInclusive<usize>, Field<usize>),
+}
+
+/// The text is not a value of this kind; [`Kind::expected`] tells what is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAllowed;
+
+impl Kind {
+    /// Parses `text`, checks the range and sets the field.
+    pub(super) fn set(&self, config: &mut Config, text: &str) -> Result<(), NotAllowed> {
+        let text = text.trim();
+        match self {
+            Self::Address(field) => *field(config) = address(text).ok_or(NotAllowed)?,
+            Self::Cores(field) => *field(config) = Cores::parse(text).ok_or(NotAllowed)?,
+            Self::Io(field) => {
+                let named = IoChoice::ALL.into_iter().find(|choice| choice.name() == text);
+                *field(config) = named.ok_or(NotAllowed)?;
+            }
+            Self::Filter(field) => {
+                EnvFilter::try_new(text).map_err(|_| NotAllowed)?;
+                *field(config) = text.to_owned();
+            }
+            Self::Duration(range, field) => {
+                let parsed = humantime::parse_duration(text).ok();
+                *field(config) = within(parsed, range)?;
+            }
+            Self::Bytes(range, field) => *field(config) = within(bytes(text), range)?,
+            Self::Count(range, field) => *field(config) = within(text.parse().ok(), range)?,
+        }
+        Ok(())
+    }
+
+    /// The field's value as text that [`Kind::set`] reads back.
+    pub(super) fn text(&self, config: &Config) -> String {
+        let mut config = config.clone();
+        match self {
+            Self::Address(field) => field(&mut config).to_string(),
+            Self::Cores(field) => field(&mut config).to_string(),
+            Self::Io(field) => field(&mut config).to_string(),
+            Self::Filter(field) => field(&mut config).clone(),
+            Self::Duration(_, field) => duration_text(*field(&mut config)),
+            Self::Bytes(_, field) => bytes_text(*field(&mut config)),
+            Self::Count(_, field) => field(&mut config).to_string(),
+        }
+    }
+
+    /// What is allowed, as the end of a sentence: "expected …".
+    #[must_use]
+    pub fn expected(&self) -> String {
+        match self {
+            Self::Address(_) => {
+                "an IP address and a port, such as 0.0.0.0:8080, 127.0.0.1:8080 or [::]:8080".into()
+            }
+            Self::Cores(_) => "all, a number of cores such as 4, or CPUs such as 0,2-3".into(),
+            Self::Io(_) => "auto, uring or epoll".into(),
+            Self::Filter(_) => "a filter such as info or info,weir::rtmp=debug".into(),
+            Self::Duration(range, _) => format!(
+                "a duration with its unit, from {} to {}",
+                duration_text(*range.start()),
+                duration_text(*range.end())
+            ),
+            Self::Bytes(range, _) => format!(
+                "a size with its unit, from {} to {}",
+                bytes_text(*range.start()),
+                bytes_text(*range.end())
+            ),
+            Self::Count(range, _) => {
+                format!("a whole number from {} to {}", range.start(), range.end())
+            }
+        }
+    }
+
+    /// The placeholder in `--help`.
+    #[must_use]
+    pub const fn placeholder(&self) -> &'static str {
+        match self {
+            Self::Address(_) => "ADDR",
+            Self::Cores(_) => "N|LIST",
+            Self::Io(_) => "auto|uring|epoll",
+            Self::Filter(_) => "FILTER",
+            Self::Duration(..) => "DURATION",
+            Self::Bytes(..) => "SIZE",
+            Self::Count(..) => "N",
+        }
+    }
+
+    /// Whether a bare number in the file is meant for this key.
+    pub(super) const fn takes_number(&self) -> bool {
+        matches!(self, Self::Count(..) | Self::Cores(_))
+    }
+
+    /// Whether a quoted text in the file is meant for this key.
+    pub(super) const fn takes_string(&self) -> bool {
+        !matches!(self, Self::Count(..))
+    }
+}
+
+fn within<T: PartialOrd>(value: Option<T>, range: &RangeInclusive<T>) -> Result<T, NotAllowed> {
+    value.filter(|value| range.contains(value)).ok_or(NotAllowed)
+}
+
+/// `IP:port`, and what people type instead: `:port` for all IPv4 addresses, `localhost:port`.
+fn address(text: &str) -> Option<SocketAddr> {
+    if let Ok(address) = text.parse() {
+        return Some(address);
+    }
+    let (host, port) = text.rsplit_once(':')?;
+    let ip = match host {
+        "" | "*" => Ipv4Addr::UNSPECIFIED,
+        "localhost" => Ipv4Addr::LOCALHOST,
+        _ => return None,
+    };
+    Some(SocketAddr::new(IpAddr::V4(ip), port.parse().ok()?))
+}
+
+fn duration_text(duration: Duration) -> String {
+    humantime::format_duration(duration).to_string()
+}
+
+/// Largest first, so that the text of a size has the largest unit that leaves no fraction.
+const UNITS: [(&str, u64); 5] =
+    [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+
+fn bytes(text: &str) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(digits);
+    let unit = unit.trim_start();
+    let (_, scale) = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
+    number.parse::<u64>().ok()?.checked_mul(*scale)
+}
+
+fn bytes_text(bytes: u64) -> String {
+    let unit = UNITS.iter().find(|(_, scale)| bytes >= *scale && bytes.is_multiple_of(*scale));
+    let (name, scale) = unit.copied().unwrap_or(("B", 1));
+    format!("{}{name}", bytes / scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        for (text, parsed) in [
+            ("0.0.0.0:1935", Some("0.0.0.0:1935")),
+            ("[::]:8080", Some("[::]:8080")),
+            (":8080", Some("0.0.0.0:8080")),
+            ("*:8080", Some("0.0.0.0:8080")),
+            ("localhost:9090", Some("127.0.0.1:9090")),
+            ("127.0.0.1", None),
+            ("8080", None),
+            ("example.org:80", None),
+            ("127.0.0.1:65536", None),
+            ("", None),
+        ] {
+            assert_eq!(address(text), parsed.map(|p| p.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_need_a_unit_and_come_back() {
+        for (text, parsed) in [
+            ("512MiB", Some(512 << 20)),
+            ("1 gib", Some(1 << 30)),
+            ("1536KiB", Some(1536 << 10)),
+            ("0B", Some(0)),
+            ("512", None),
+            ("512MB", None),
+            ("-1MiB", None),
+            ("99999999TiB", None),
+            ("MiB", None),
+        ] {
+            assert_eq!(bytes(text), parsed, "{text}");
+            if let Some(parsed) = parsed {
+                assert_eq!(bytes(&bytes_text(parsed)), Some(parsed));
+            }
+        }
+        assert_eq!(bytes_text(1 << 30), "1GiB");
+        assert_eq!(bytes_text(1536 << 10), "1536KiB");
+    }
+}
