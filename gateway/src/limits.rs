@@ -27,3 +27,7 @@ pub const ADMIN_HEAD_BYTES: usize = 16 * 1024;
 /// Requests in flight on the admin listener get this long to end when the process stops. The whole
 /// process has 1 s.
 pub const ADMIN_STOP_WAIT: Duration = Duration::from_millis(300);
+
+/// After a failed accept (mostly: no file descriptor left) the next try waits so long. It neither
+/// spins nor keeps a peer waiting noticeably once descriptors are free.
+pub const ACCEPT_RETRY: Duration = Duration::from_millis(100);

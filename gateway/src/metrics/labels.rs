@@ -1,0 +1,154 @@
+/// A metric's label with all the values it can have.
+pub trait Label: Copy + 'static {
+    const NAME: &'static str;
+    const ALL: &'static [Self];
+
+    /// As it stands in the metric.
+    fn value(self) -> &'static str;
+
+    /// Its place in [`Label::ALL`].
+    fn index(self) -> usize;
+}
+
+macro_rules! label {
+    ($(#[$doc:meta])* $name:ident as $label:literal {
+        $($(#[$variant_doc:meta])* $variant:ident = $value:literal,)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)+
+        }
+
+        impl $name {
+            pub const COUNT: usize = <Self as Label>::ALL.len();
+        }
+
+        impl Label for $name {
+            const NAME: &'static str = $label;
+            const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            fn value(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $value,)+
+                }
+            }
+
+            fn index(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
+
+label! {
+    /// The listener a connection came in by.
+    Transport as "protocol" {
+        Rtmp = "rtmp",
+        Http = "http",
+    }
+}
+
+label! {
+    PlayerProtocol as "protocol" {
+        Hls = "hls",
+        LlHls = "ll_hls",
+        Flv = "flv",
+        Rtmp = "rtmp",
+    }
+}
+
+label! {
+    /// Why a peer was not let in.
+    Refused as "reason" {
+        /// `limits.connections`
+        ConnectionLimit = "connection_limit",
+        /// `limits.connections_per_address`
+        AddressLimit = "address_limit",
+        /// `memory.max`
+        Memory = "memory",
+        /// No valid stream name.
+        BadName = "bad_name",
+        /// A player asked for a stream that nobody publishes.
+        NoStream = "no_stream",
+    }
+}
+
+label! {
+    /// Why the gateway ended a connection.
+    Closed as "reason" {
+        /// A newer session publishes the same name.
+        TakenOver = "taken_over",
+        /// By the API.
+        Kicked = "kicked",
+        /// The stream that it played has ended.
+        Ended = "ended",
+        /// The process stops.
+        Stopping = "stopping",
+        HandshakeTimeout = "handshake_timeout",
+        /// A publisher that sent nothing.
+        Idle = "idle",
+        /// A player that took nothing.
+        SendStall = "send_stall",
+        /// The peer broke the protocol.
+        Violation = "violation",
+    }
+}
+
+label! {
+    MediaKind as "kind" {
+        Video = "video",
+        Audio = "audio",
+    }
+}
+
+label! {
+    /// Why a publisher's media message went no further.
+    Skipped as "reason" {
+        BeforeConfiguration = "before_configuration",
+        BeforeKeyframe = "before_keyframe",
+        UnsupportedCodec = "unsupported_codec",
+        Malformed = "malformed",
+    }
+}
+
+label! {
+    /// How a step of a publisher's clock was classed that was not taken as it came.
+    TimeRepair as "kind" {
+        Jitter = "jitter",
+        Outlier = "outlier",
+        NewTimeline = "new_timeline",
+    }
+}
+
+label! {
+    HlsResource as "resource" {
+        Multivariant = "multivariant",
+        Playlist = "playlist",
+        Init = "init",
+        Segment = "segment",
+        Part = "part",
+    }
+}
+
+label! {
+    StatusClass as "class" {
+        Informational = "1xx",
+        Success = "2xx",
+        Redirection = "3xx",
+        ClientError = "4xx",
+        ServerError = "5xx",
+    }
+}
+
+impl From<hyper::StatusCode> for StatusClass {
+    fn from(status: hyper::StatusCode) -> Self {
+        match status.as_u16() {
+            ..200 => Self::Informational,
+            200..300 => Self::Success,
+            300..400 => Self::Redirection,
+            400..500 => Self::ClientError,
+            500.. => Self::ServerError,
+        }
+    }
+}
