@@ -148,7 +148,9 @@ impl Layers {
     /// The first setting that cannot be used, with its place and what would be allowed there.
     pub fn load(self) -> Result<Loaded, ConfigError> {
         let mut loaded = Loaded { config: Config::default(), places: BTreeMap::new() };
-        let named_by_env = self.env.iter().find(|(name, _)| name == CONFIG_VARIABLE);
+        let names_file =
+            |(name, value): &&(String, String)| name == CONFIG_VARIABLE && !value.is_empty();
+        let named_by_env = self.env.iter().find(names_file);
         let path = self.file.or_else(|| named_by_env.map(|(_, value)| PathBuf::from(value)));
         if let Some(path) = path {
             let text = file::read(&path)?;
@@ -215,9 +217,11 @@ impl Loaded {
     }
 }
 
-/// The key a variable sets; `None` for a variable that is not meant for Weir.
+/// The key a variable sets; `None` for a variable that is not meant for Weir, or is empty: Compose
+/// files and shells have no other way to leave one out.
 fn key_of_variable(variable: &str, value: &str) -> Result<Option<&'static Key>, ConfigError> {
     if !variable.starts_with(VARIABLE_PREFIX)
+        || value.is_empty()
         || variable == CONFIG_VARIABLE
         || is_service_link(variable, value)
     {

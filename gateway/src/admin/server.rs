@@ -38,7 +38,11 @@ impl Running {
 /// When the thread, its runtime or the listener's registration cannot be had.
 pub fn start<C: Control>(listener: TcpListener, admin: Admin<C>) -> io::Result<Running> {
     listener.set_nonblocking(true)?;
-    let on_loopback = listener.local_addr()?.ip().is_loopback();
+    let address = listener.local_addr()?;
+    let on_loopback = address.ip().is_loopback();
+    if !on_loopback {
+        tracing::warn!(%address, "the admin listener asks for no password and other machines may reach it");
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let listener = {
         let _entered = runtime.enter();

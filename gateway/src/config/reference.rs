@@ -11,8 +11,9 @@ pub fn markdown() -> String {
          <!-- Made by `weir config --reference`; edit gateway/src/config/keys.rs instead. -->\n\n\
          Weir needs no configuration. What you set can stand in a TOML file (`weir --config FILE`, or\n\
          `{CONFIG_VARIABLE}=FILE`), in the environment, or on the command line. A flag wins over a\n\
-         variable, a variable over the file, the file over the default. `weir config` prints what\n\
-         is in force, with the place where each value was set, as a file to start from.\n\n\
+         variable, a variable over the file, the file over the default; an empty variable counts as not\n\
+         set. `weir config` prints what is in force, with the place where each value was set, as a\n\
+         file to start from.\n\n\
          An unknown key or variable, or a value out of range, is an error: Weir names it, with the\n\
          line and the nearest valid key, and does not start.\n\n\
          | key | flag | variable | default | allowed |\n\

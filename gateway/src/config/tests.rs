@@ -141,6 +141,14 @@ fn refusals_of_variables_and_flags() {
 }
 
 #[test]
+fn an_empty_variable_is_not_set() {
+    let env = [("WEIR_CONFIG", ""), ("WEIR_HLS_SEGMENT", ""), ("WEIR_IO", "")];
+    assert_eq!(load("", &env, &[]), Config::default());
+    let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    assert!(Layers { env, ..Layers::default() }.load().is_ok());
+}
+
+#[test]
 fn rules_between_keys_name_both_places() {
     assert_eq!(
         refusal("hls.part = '2s'", &[], &[]),

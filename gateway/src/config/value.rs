@@ -3,6 +3,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use super::{Config, Cores, IoChoice};
 
@@ -38,8 +39,7 @@ impl Kind {
                 *field(config) = named.ok_or(NotAllowed)?;
             }
             Self::Filter(field) => {
-                EnvFilter::try_new(text).map_err(|_| NotAllowed)?;
-                *field(config) = text.to_owned();
+                *field(config) = filter(text).ok_or(NotAllowed)?.to_owned();
             }
             Self::Duration(range, field) => {
                 let parsed = humantime::parse_duration(text).ok();
@@ -134,6 +134,15 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(IpAddr::V4(ip), port.parse().ok()?))
 }
 
+/// `EnvFilter` takes any word for a module's name, so that `inof` would be silence. Here a word alone
+/// is a level, or there is a span filter, whose grammar is left to `EnvFilter`.
+fn filter(text: &str) -> Option<&str> {
+    let is_level = |word: &str| !word.is_empty() && word.parse::<LevelFilter>().is_ok();
+    let known = |directive: &str| directive.contains('=') || is_level(directive);
+    let sound = text.contains('[') || text.split(',').all(known);
+    (sound && EnvFilter::try_new(text).is_ok()).then_some(text)
+}
+
 fn duration_text(duration: Duration) -> String {
     humantime::format_duration(duration).to_string()
 }
@@ -175,6 +184,18 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(address(text), parsed.map(|p| p.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn filters() {
+        for text in
+            ["info", "INFO", "off", "warn,weir::rtmp=debug", "weir=trace", "[span{a=1}]=info"]
+        {
+            assert_eq!(filter(text), Some(text));
+        }
+        for text in ["inof", "info,weir::rtmp", "weir=loud", "", "info,"] {
+            assert_eq!(filter(text), None, "{text}");
         }
     }
 
