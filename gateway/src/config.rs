@@ -233,8 +233,8 @@ fn key_of_variable(variable: &str, value: &str) -> Result<Option<&'static Key>, 
     }
 }
 
-/// Kubernetes puts the address of a Service called "weir" into every container of the namespace
-/// (`WEIR_SERVICE_HOST`, `WEIR_PORT=tcp://…`, `WEIR_PORT_1935_TCP_ADDR`). Those are no typing errors.
+/// Kubernetes puts the address of a Service called "weir" into every container of the namespace:
+/// `WEIR_SERVICE_HOST`, `WEIR_PORT=tcp://…`, `WEIR_PORT_1935_TCP_ADDR`. Those are no typing errors.
 fn is_service_link(variable: &str, value: &str) -> bool {
     variable.starts_with("WEIR_SERVICE_")
         || variable.starts_with("WEIR_PORT_")

@@ -41,7 +41,7 @@ pub fn start<C: Control>(listener: TcpListener, admin: Admin<C>) -> io::Result<R
     let address = listener.local_addr()?;
     let on_loopback = address.ip().is_loopback();
     if !on_loopback {
-        tracing::warn!(%address, "the admin listener asks for no password and other machines may reach it");
+        tracing::warn!(%address, "the admin listener asks for no password, and others may reach it");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let listener = {

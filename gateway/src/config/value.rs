@@ -134,8 +134,8 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(IpAddr::V4(ip), port.parse().ok()?))
 }
 
-/// `EnvFilter` takes any word for a module's name, so that `inof` would be silence. Here a word alone
-/// is a level, or there is a span filter, whose grammar is left to `EnvFilter`.
+/// `EnvFilter` takes any word for a module's name, so that `inof` would be silence. Here a word
+/// alone is a level. A span filter has a grammar of its own, which is left to `EnvFilter`.
 fn filter(text: &str) -> Option<&str> {
     let is_level = |word: &str| !word.is_empty() && word.parse::<LevelFilter>().is_ok();
     let known = |directive: &str| directive.contains('=') || is_level(directive);
