@@ -18,6 +18,8 @@
 pub mod amf0;
 pub mod codec;
 pub mod flv;
+pub mod limits;
 pub mod media;
 pub mod pool;
+pub mod rtmp;
 pub mod stream_name;
