@@ -7,12 +7,31 @@
 pub mod aac;
 pub mod av1;
 pub mod avc;
+mod bits;
 pub mod hevc;
 pub mod mp3;
+pub mod nal;
 pub mod opus;
+#[cfg(test)]
+mod tests;
 pub mod vp9;
 
 use crate::media::TrackKind;
+
+/// Why a configuration can't be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    #[error("codec configuration is empty")]
+    Empty,
+    #[error("codec configuration is cut off")]
+    Truncated,
+    #[error("codec configuration lacks its {0}")]
+    Missing(&'static str),
+    #[error("codec configuration has an invalid {0}")]
+    Invalid(&'static str),
+    #[error("codec configuration has an unsupported {0}")]
+    Unsupported(&'static str),
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CodecConfig {
@@ -94,5 +113,29 @@ impl CodecConfig {
             Self::Opus(_) => "opus",
             Self::Mp3(_) => "mp3",
         }
+    }
+
+    /// Samples on the audio track's own clock in an access unit with this payload; `None` for
+    /// video and for a payload that can't be read.
+    #[must_use]
+    pub fn frame_samples(&self, payload: &[u8]) -> Option<u32> {
+        match self {
+            Self::Aac(config) => Some(config.frame_samples),
+            Self::Opus(_) => opus::packet_samples(payload),
+            Self::Mp3(_) => mp3::samples(payload),
+            Self::Avc(_) | Self::Hevc(_) | Self::Av1(_) | Self::Vp9(_) => None,
+        }
+    }
+}
+
+/// Decoders go no further, and sums of such sizes do not overflow.
+const MAX_PICTURE_SIDE: u32 = 16_384;
+
+fn picture_size(width: u32, height: u32) -> Result<(u32, u32), Error> {
+    let sides = 1..=MAX_PICTURE_SIDE;
+    if sides.contains(&width) && sides.contains(&height) {
+        Ok((width, height))
+    } else {
+        Err(Error::Invalid("picture size"))
     }
 }
