@@ -1,0 +1,66 @@
+use weir_protocol::media::Track;
+
+use bytes::Bytes;
+
+use crate::fmp4;
+use crate::ts;
+
+/// A stretch of the stream with one set of tracks and configurations: one init segment, one PMT.
+#[derive(Debug)]
+pub struct Epoch {
+    number: u32,
+    video: Option<Track>,
+    audio: Option<Track>,
+    init: Bytes,
+    ts: ts::Layout,
+}
+
+impl Epoch {
+    pub(crate) fn new(number: u32, video: Option<Track>, audio: Option<Track>) -> Self {
+        let init = fmp4::init_segment(video.as_ref(), audio.as_ref()).into();
+        let ts = ts::Layout::new(number, video.as_ref(), audio.as_ref());
+        Self { number, video, audio, init, ts }
+    }
+
+    /// Counts epochs of the stream, from 0.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    #[must_use]
+    pub fn video(&self) -> Option<&Track> {
+        self.video.as_ref()
+    }
+
+    #[must_use]
+    pub fn audio(&self) -> Option<&Track> {
+        self.audio.as_ref()
+    }
+
+    /// The fMP4 init segment.
+    #[must_use]
+    pub fn init(&self) -> &Bytes {
+        &self.init
+    }
+
+    /// Tracks of this epoch that a transport stream cannot carry, and why.
+    #[must_use]
+    pub fn missing_in_ts(&self) -> &[(Track, ts::Missing)] {
+        self.ts.missing()
+    }
+
+    pub(crate) fn ts(&self) -> &ts::Layout {
+        &self.ts
+    }
+
+    /// The `CODECS` attribute (RFC 8216 §4.3.4.2); `None` where a codec has no known name.
+    pub(crate) fn codecs(&self) -> Option<String> {
+        let names: Vec<String> = [&self.video, &self.audio]
+            .into_iter()
+            .flatten()
+            .map(|track| track.codec.rfc6381())
+            .collect();
+        names.iter().all(|name| !name.is_empty()).then(|| names.join(","))
+    }
+}

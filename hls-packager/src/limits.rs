@@ -1,0 +1,51 @@
+//! Every bound of the packager, in one place, with its reason.
+
+use std::time::Duration;
+
+/// What one open segment may hold before it is cut, keyframe or not: 4.5 s at 57 Mbit/s.
+/// A publisher above that gets shorter segments, never more memory.
+pub const SEGMENT_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Access units in one open segment: 4.5 s of 240 pictures and 400 Opus packets a second are 2900.
+pub const SEGMENT_UNITS: usize = 8192;
+
+/// What all segments of one stream may hold together; the oldest leave first. Two windows of
+/// seven 2 s segments at 50 Mbit/s are 175 MB.
+pub const WINDOW_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Segments that stay listed even over [`WINDOW_BYTES`]: players start three from the end
+/// (RFC 8216 §6.3.3).
+pub const FEWEST_LISTED: usize = 3;
+
+/// How much of the stream is watched before the first segment, to learn which declared tracks
+/// really send and how far apart pictures are. A declared track that is silent for so long is
+/// left out until it speaks.
+pub const LEAD_IN: Duration = Duration::from_secs(1);
+
+/// Pictures that the lead-in waits for: enough for a median distance that one jitter cannot bend.
+pub const LEAD_IN_PICTURES: usize = 6;
+
+/// What the lead-in may hold; beyond it, it ends early.
+pub const LEAD_IN_UNITS: usize = 1024;
+pub const LEAD_IN_BYTES: usize = 8 * 1024 * 1024;
+
+/// How far the counted audio clock may be from the stamps before it is set again. Below the
+/// 125 ms at which people notice sound ahead of picture (ITU-R BT.1359).
+pub const AUDIO_DRIFT: Duration = Duration::from_millis(100);
+
+/// How far audio may run ahead of the newest picture before parts go on without waiting for
+/// pictures. Above the interleaving of every usual encoder.
+pub const PICTURE_WAIT: Duration = Duration::from_millis(500);
+
+/// Every timeline starts this late in the containers, so that a PCR ahead of the first DTS and a
+/// DTS shifted ahead of its PTS are never negative.
+pub const ORIGIN: Duration = Duration::from_secs(1);
+
+/// How far DTS may be shifted in a transport stream to stay below PTS: 12 pictures at 15 Hz.
+pub const DECODE_SHIFT: Duration = Duration::from_millis(800);
+
+/// Longest payload of one audio PES: below its 16-bit length, and 200 ms of 640 kbit/s.
+pub const AUDIO_PES_BYTES: usize = 16 * 1024;
+
+/// Transport stream is made in regions of at most this many bytes.
+pub const TS_REGION_BYTES: usize = 64 * 1024;

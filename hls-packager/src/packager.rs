@@ -1,0 +1,428 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_protocol::media::{AccessUnit, TIMESCALE, Ticks, Track, TrackKind};
+
+use crate::config::{Config, Shape};
+use crate::epoch::Epoch;
+use crate::lead_in::{LeadIn, median_step};
+use crate::limits;
+use crate::part::Sample;
+use crate::segmenter::Segmenter;
+use crate::timeline::{AudioClock, DecodeShift, frame_samples};
+use crate::window::Window;
+
+/// Access units that are in no part, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Of a track that is not packaged, or not yet: a stream has one video and one audio track,
+    /// and a new one starts at a keyframe.
+    pub not_in_epoch: u64,
+    /// Pictures before a keyframe.
+    pub before_keyframe: u64,
+    /// Audio frames that there is no time for, or hours away from the pictures.
+    pub out_of_time: u64,
+    /// Without a payload.
+    pub empty: u64,
+}
+
+/// Cuts one stream into segments and parts. See the crate's documentation for what to call when.
+#[derive(Debug)]
+pub struct Packager {
+    shape: Arc<Shape>,
+    segmenter: Segmenter,
+    video: Option<Slot>,
+    audio: Option<Slot>,
+    lead_in: Option<LeadIn>,
+    /// PART-TARGET was chosen.
+    measured: bool,
+    epoch: Option<Arc<Epoch>>,
+    /// Where the running stretch began.
+    begin: Ticks,
+    /// The newest sample of each track, whose duration the next one tells.
+    last_picture: Option<Sample>,
+    last_sound: Option<Sample>,
+    picture_step: Ticks,
+    audio_clock: AudioClock,
+    decode_shift: DecodeShift,
+    wall_clock: Option<Duration>,
+    window: Option<Arc<Window>>,
+    ended: bool,
+    dropped: Dropped,
+}
+
+/// A declared track.
+#[derive(Debug)]
+struct Slot {
+    track: Track,
+    /// It sent something to start with: a keyframe, or any audio frame.
+    heard: bool,
+}
+
+const USUAL_PICTURE_STEP: Ticks = Ticks(TIMESCALE as i64 / 30);
+
+impl Packager {
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let first_msn = config.first_msn;
+        let shape = Arc::new(Shape::new(config));
+        Self {
+            segmenter: Segmenter::new(shape.clone(), first_msn),
+            shape,
+            video: None,
+            audio: None,
+            lead_in: Some(LeadIn::default()),
+            measured: false,
+            epoch: None,
+            begin: Ticks::ZERO,
+            last_picture: None,
+            last_sound: None,
+            picture_step: USUAL_PICTURE_STEP,
+            audio_clock: AudioClock::new(1),
+            decode_shift: DecodeShift::default(),
+            wall_clock: None,
+            window: None,
+            ended: false,
+            dropped: Dropped::default(),
+        }
+    }
+
+    /// Declares the stream's tracks, all of them each time. The first of each kind is packaged.
+    /// Equal tracks change nothing; others start a new epoch at the next keyframe.
+    pub fn set_tracks(&mut self, tracks: &[Track]) {
+        let first = |kind| tracks.iter().find(|track| track.kind() == kind);
+        declare(&mut self.video, first(TrackKind::Video));
+        declare(&mut self.audio, first(TrackKind::Audio));
+    }
+
+    /// The wall-clock time, since the Unix epoch, of the first access unit of the stretch that
+    /// comes next: the first one of all, or after [`Packager::discontinuity`]. Without it there is
+    /// no EXT-X-PROGRAM-DATE-TIME at first, and later it goes on from the media before.
+    pub fn set_wall_clock(&mut self, since_unix_epoch: Duration) {
+        self.wall_clock = Some(since_unix_epoch);
+    }
+
+    /// Takes the next access unit; those of one track in decoding order.
+    pub fn push(&mut self, unit: &AccessUnit) {
+        let kind = match unit.track {
+            id if is(&self.video, id) => TrackKind::Video,
+            id if is(&self.audio, id) => TrackKind::Audio,
+            _ => return self.dropped.not_in_epoch = self.dropped.not_in_epoch.saturating_add(1),
+        };
+        if unit.payload.is_empty() || self.ended {
+            self.dropped.empty = self.dropped.empty.saturating_add(1);
+            return;
+        }
+        let Some(lead_in) = &mut self.lead_in else { return self.place(kind, unit) };
+        match kind {
+            TrackKind::Video => lead_in.hold_picture(unit),
+            TrackKind::Audio => lead_in.hold_sound(unit),
+        }
+        let pictures = if self.measured { 1 } else { limits::LEAD_IN_PICTURES };
+        if lead_in.is_over(self.video.is_some(), self.audio.is_some(), pictures) {
+            self.settle();
+        }
+    }
+
+    /// The next access unit does not follow on the one before: the publisher left (call it at
+    /// once, so that players get the tail), or its timeline broke. MSN and playlist go on.
+    pub fn discontinuity(&mut self) {
+        self.settle();
+        self.flush();
+        self.lead_in = Some(LeadIn::default());
+        for slot in [&mut self.video, &mut self.audio].into_iter().flatten() {
+            slot.heard = false;
+        }
+    }
+
+    /// The stream is over: closes everything and ends the playlists. Nothing is taken after it.
+    pub fn end(&mut self) {
+        if !self.ended {
+            self.settle();
+            self.flush();
+            self.ended = true;
+            self.segmenter.touch();
+        }
+    }
+
+    /// The version of [`Packager::window`], without making it.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.segmenter.version()
+    }
+
+    /// The stream as players see it now; the same `Arc` until something changes.
+    pub fn window(&mut self) -> Arc<Window> {
+        let current = self.window.take().filter(|window| window.version() == self.version());
+        let window = current.unwrap_or_else(|| Arc::new(self.segmenter.window(self.ended)));
+        self.window.insert(window).clone()
+    }
+
+    #[must_use]
+    pub fn dropped(&self) -> Dropped {
+        self.dropped
+    }
+
+    /// Ends the lead-in with what it has.
+    fn settle(&mut self) {
+        let Some(lead_in) = self.lead_in.take() else { return };
+        let (picture, sound) = (lead_in.first_picture(), lead_in.first_sound());
+        let Some(start) = picture.or(sound) else {
+            self.lead_in = Some(lead_in);
+            return;
+        };
+        // Audio that is hours off the pictures is not the same programme.
+        let near = |sound: Ticks| (sound - start).0.abs() <= self.shape.longest().0;
+        if let Some(slot) = &mut self.video {
+            slot.heard = picture.is_some();
+        }
+        if let Some(slot) = &mut self.audio {
+            slot.heard = sound.is_some_and(near);
+        }
+        self.measure(lead_in.units());
+        self.start_stretch(on_timeline(start));
+        for unit in lead_in.into_units() {
+            self.push(&unit);
+        }
+    }
+
+    /// Chooses PART-TARGET, once.
+    fn measure(&mut self, units: &[AccessUnit]) {
+        let pictures = || units.iter().filter(|unit| is(&self.video, unit.track));
+        for unit in pictures() {
+            self.decode_shift.observe(unit.composition_offset);
+        }
+        let leading = if self.video.as_ref().is_some_and(|slot| slot.heard) {
+            median_step(pictures().map(|unit| unit.dts))
+        } else {
+            self.audio.as_ref().zip(units.first()).and_then(|(slot, unit)| {
+                let codec = &slot.track.codec;
+                let samples = frame_samples(codec, &unit.payload);
+                Some(Ticks::from_rate(samples.into(), codec.sample_rate()?))
+            })
+        };
+        if !self.measured {
+            self.measured = true;
+            self.segmenter.set_part_target(self.shape.part_target(leading));
+        }
+    }
+
+    /// What should be packaged: declared tracks that send.
+    fn heard(&self) -> (Option<&Track>, Option<&Track>) {
+        let heard = |slot: &'_ Option<Slot>| slot.as_ref().is_some_and(|slot| slot.heard);
+        (
+            self.video.as_ref().filter(|_| heard(&self.video)).map(|slot| &slot.track),
+            self.audio.as_ref().filter(|_| heard(&self.audio)).map(|slot| &slot.track),
+        )
+    }
+
+    fn epoch_is_current(&self) -> bool {
+        let (video, audio) = self.heard();
+        self.epoch.as_ref().is_some_and(|epoch| epoch.video() == video && epoch.audio() == audio)
+    }
+
+    fn start_stretch(&mut self, start: Ticks) {
+        let epoch = match &self.epoch {
+            Some(epoch) if self.epoch_is_current() => epoch.clone(),
+            previous => {
+                let number = previous.as_ref().map_or(0, |epoch| epoch.number().saturating_add(1));
+                let (video, audio) = self.heard();
+                Arc::new(Epoch::new(number, video.cloned(), audio.cloned()))
+            }
+        };
+        let rate = epoch.audio().and_then(|track| track.codec.sample_rate()).unwrap_or(1);
+        self.audio_clock = AudioClock::new(rate);
+        self.decode_shift.restart();
+        self.begin = start;
+        self.epoch = Some(epoch.clone());
+        self.segmenter.begin(epoch, start, self.wall_clock.take());
+    }
+
+    /// Hands everything held to the segmenter and closes the open part and segment.
+    fn flush(&mut self) {
+        if let Some(mut last) = self.last_picture.take() {
+            last.duration = u32::try_from(self.picture_step.0).unwrap_or(1);
+            self.segmenter.add_picture(last);
+        }
+        if let Some(last) = self.last_sound.take() {
+            self.segmenter.add_sound(last);
+        }
+        self.segmenter.finish();
+    }
+
+    fn place(&mut self, kind: TrackKind, unit: &AccessUnit) {
+        match kind {
+            TrackKind::Video => self.place_picture(unit),
+            TrackKind::Audio => self.place_sound(unit),
+        }
+    }
+
+    fn place_picture(&mut self, unit: &AccessUnit) {
+        let at = on_timeline(unit.dts);
+        if unit.keyframe {
+            if let Some(slot) = &mut self.video {
+                slot.heard = true;
+            }
+            if !self.epoch_is_current() {
+                self.flush_until(at);
+                self.start_stretch(at);
+            }
+        }
+        if !self.epoch_has(TrackKind::Video) {
+            self.dropped.not_in_epoch = self.dropped.not_in_epoch.saturating_add(1);
+            return;
+        }
+        if self.is_break(at) {
+            self.discontinuity();
+            return self.push(unit);
+        }
+        let last_at = self.last_picture.as_ref().map(|last| last.at);
+        match last_at {
+            None if at > self.begin && !unit.keyframe => {
+                self.dropped.before_keyframe = self.dropped.before_keyframe.saturating_add(1);
+                return;
+            }
+            Some(last) if at <= last => {
+                self.dropped.out_of_time = self.dropped.out_of_time.saturating_add(1);
+                return;
+            }
+            _ => {}
+        }
+        self.end_last_picture(at);
+        self.end_late_sound(at);
+        self.segmenter.advance(at, unit.keyframe, false);
+        let pts = at + unit.composition_offset;
+        let (ts_dts, ts_pts) = self.decode_shift.place(at, pts);
+        self.last_picture = Some(Sample {
+            payload: unit.payload.clone(),
+            keyframe: unit.keyframe,
+            at,
+            pts,
+            ts_dts,
+            ts_pts,
+            position: at.0,
+            duration: 0,
+            rate: TIMESCALE,
+        });
+    }
+
+    fn place_sound(&mut self, unit: &AccessUnit) {
+        let stamp = on_timeline(unit.dts);
+        if let Some(slot) = &mut self.audio {
+            slot.heard = true;
+        }
+        let (video, _) = self.heard();
+        if video.is_none() && !self.epoch_is_current() {
+            self.flush();
+            self.start_stretch(stamp);
+        }
+        let Some(track) = self.epoch.as_ref().and_then(|epoch| epoch.audio()).cloned() else {
+            self.dropped.not_in_epoch = self.dropped.not_in_epoch.saturating_add(1);
+            return;
+        };
+        if !self.epoch_has(TrackKind::Audio) {
+            self.dropped.not_in_epoch = self.dropped.not_in_epoch.saturating_add(1);
+            return;
+        }
+        let has_video = self.epoch_has(TrackKind::Video);
+        if self.is_break(stamp) {
+            if has_video {
+                self.dropped.out_of_time = self.dropped.out_of_time.saturating_add(1);
+                return;
+            }
+            self.discontinuity();
+            return self.push(unit);
+        }
+        let picture = self.last_picture.as_ref().map(|last| last.at);
+        let samples = frame_samples(&track.codec, &unit.payload);
+        let placed = self.audio_clock.place(stamp, samples, picture);
+        let Some(position) = placed.filter(|_| stamp >= self.begin) else {
+            self.dropped.out_of_time = self.dropped.out_of_time.saturating_add(1);
+            return;
+        };
+        let rate = track.codec.sample_rate().unwrap_or(1);
+        let at = Ticks::from_rate(position, rate);
+        self.end_last_sound(position);
+        match picture {
+            None if !has_video => self.segmenter.advance(at, true, false),
+            Some(picture) if at - picture > Ticks::from(limits::PICTURE_WAIT) => {
+                self.segmenter.advance(at, false, true);
+            }
+            _ => {}
+        }
+        self.last_sound = Some(Sample {
+            payload: unit.payload.clone(),
+            keyframe: true,
+            at,
+            pts: at,
+            ts_dts: at,
+            ts_pts: at,
+            position,
+            duration: samples,
+            rate,
+        });
+    }
+
+    /// The epoch packages what is declared now for this kind.
+    fn epoch_has(&self, kind: TrackKind) -> bool {
+        let Some(epoch) = &self.epoch else { return false };
+        let (packaged, declared) = match kind {
+            TrackKind::Video => (epoch.video(), &self.video),
+            TrackKind::Audio => (epoch.audio(), &self.audio),
+        };
+        packaged.is_some_and(|track| declared.as_ref().is_some_and(|slot| slot.track == *track))
+    }
+
+    /// Further from the frontier than a segment may be long: not the same timeline.
+    fn is_break(&self, at: Ticks) -> bool {
+        (at - self.segmenter.frontier()).0.saturating_abs() > self.shape.longest().0
+    }
+
+    fn end_last_picture(&mut self, next: Ticks) {
+        if let Some(mut last) = self.last_picture.take() {
+            let step = next - last.at;
+            last.duration = u32::try_from(step.0).unwrap_or(u32::MAX);
+            self.picture_step = step;
+            self.segmenter.add_picture(last);
+        }
+    }
+
+    /// A hole in the audio is filled by the frame before it: players stall at holes.
+    fn end_last_sound(&mut self, next: i64) {
+        if let Some(mut last) = self.last_sound.take() {
+            last.duration =
+                u32::try_from(next.saturating_sub(last.position)).unwrap_or(last.duration);
+            self.segmenter.add_sound(last);
+        }
+    }
+
+    /// Audio that stopped is not waited for: its last frame has the length that it says.
+    fn end_late_sound(&mut self, picture: Ticks) {
+        let wait = Ticks::from(limits::PICTURE_WAIT);
+        if let Some(last) = self.last_sound.take_if(|last| picture - last.end_at() > wait) {
+            self.segmenter.add_sound(last);
+        }
+    }
+
+    /// [`Packager::flush`] where the next picture, at `next`, is known.
+    fn flush_until(&mut self, next: Ticks) {
+        if !self.is_break(next) {
+            self.end_last_picture(next);
+        }
+        self.flush();
+    }
+}
+
+fn declare(slot: &mut Option<Slot>, track: Option<&Track>) {
+    if slot.as_ref().map(|slot| &slot.track) != track {
+        *slot = track.map(|track| Slot { track: track.clone(), heard: false });
+    }
+}
+
+fn is(slot: &Option<Slot>, id: weir_protocol::media::TrackId) -> bool {
+    slot.as_ref().is_some_and(|slot| slot.track.id == id)
+}
+
+fn on_timeline(stamp: Ticks) -> Ticks {
+    stamp + Ticks::from(limits::ORIGIN)
+}

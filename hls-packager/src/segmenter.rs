@@ -1,0 +1,236 @@
+//! Where parts and segments end.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_protocol::media::Ticks;
+
+use crate::config::Shape;
+use crate::epoch::Epoch;
+use crate::history::{History, OpenSegment};
+use crate::limits;
+use crate::part::{Draft, Part, Sample};
+use crate::ts;
+use crate::window::{Segment, Window, WindowState};
+
+/// Cuts samples into parts and segments.
+///
+/// The *frontier* is the time up to which everything is known: the newest picture's DTS, or the
+/// newest audio frame's where there is no video or video is silent. A sample comes here once the
+/// next one of its track has told its duration. Parts end at pictures; where pictures are further
+/// apart than PART-TARGET, at audio frames.
+#[derive(Debug)]
+pub(crate) struct Segmenter {
+    shape: Arc<Shape>,
+    part_target: Ticks,
+    epoch: Option<Arc<Epoch>>,
+    video: VecDeque<Sample>,
+    audio: VecDeque<Sample>,
+    part_start: Ticks,
+    frontier: Ticks,
+    open: OpenSegment,
+    history: History,
+    /// Parts closed so far.
+    sequence: u32,
+    ts_state: ts::State,
+    /// No segment was ever cut off a keyframe.
+    independent_segments: bool,
+    version: u64,
+}
+
+/// Parts should reach this share of PART-TARGET (rfc8216bis §4.4.4.9).
+const LEAST_PART_PERCENT: i64 = 85;
+
+/// A keyframe may come so much before the segment is full, for stamps in milliseconds.
+const EARLY_KEYFRAME: Ticks = Ticks::from_ms(100);
+
+impl Segmenter {
+    pub fn new(shape: Arc<Shape>, first_msn: u64) -> Self {
+        Self {
+            part_target: shape.part_target(None),
+            shape,
+            epoch: None,
+            video: VecDeque::new(),
+            audio: VecDeque::new(),
+            part_start: Ticks::ZERO,
+            frontier: Ticks::ZERO,
+            open: OpenSegment::first(first_msn),
+            history: History::default(),
+            sequence: 0,
+            ts_state: ts::State::default(),
+            independent_segments: true,
+            version: 0,
+        }
+    }
+
+    /// Fixed once, before the first part: it must not change in the life of a playlist.
+    pub fn set_part_target(&mut self, part_target: Ticks) {
+        self.part_target = part_target;
+    }
+
+    /// Starts a stretch of media at `start`, after [`Segmenter::finish`]: another epoch, or the
+    /// same on another timeline. Without a wall clock it goes on from what was before.
+    pub fn begin(&mut self, epoch: Arc<Epoch>, start: Ticks, wall_clock: Option<Duration>) {
+        self.epoch = Some(epoch);
+        self.part_start = start;
+        self.frontier = start;
+        self.open.start = start;
+        self.open.wall_clock = wall_clock.or(self.open.wall_clock);
+        self.open.independent = true;
+        if self.sequence > 0 && !self.open.discontinuity {
+            self.open.discontinuity = true;
+            self.open.discontinuities = self.open.discontinuities.saturating_add(1);
+        }
+    }
+
+    pub fn frontier(&self) -> Ticks {
+        self.frontier
+    }
+
+    /// Rises with every part, segment and end.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub fn window(&self, ended: bool) -> Window {
+        self.history.window(WindowState {
+            version: self.version,
+            shape: self.shape.clone(),
+            part_target: self.part_target,
+            independent_segments: self.independent_segments,
+            open: Segment::new(&self.open),
+            ended,
+        })
+    }
+
+    pub fn add_picture(&mut self, sample: Sample) {
+        self.video.push_back(sample);
+    }
+
+    pub fn add_sound(&mut self, sample: Sample) {
+        self.audio.push_back(sample);
+    }
+
+    /// Everything before `frontier` is known: cuts the parts and segments that are due. At an
+    /// `entry`, a player can start there. `sparse`: pictures are not waited for.
+    pub fn advance(&mut self, frontier: Ticks, entry: bool, sparse: bool) {
+        self.frontier = self.frontier.max(frontier);
+        let frontier = self.frontier;
+        while frontier - self.part_start > self.part_target {
+            self.cut(self.boundary(sparse));
+        }
+        if entry && self.segment_is_full() {
+            self.cut(frontier);
+            self.close_segment(true);
+        } else if self.part_is_full(sparse) {
+            self.cut(frontier);
+        }
+        let used_up =
+            self.open.bytes >= limits::SEGMENT_BYTES || self.open.units >= limits::SEGMENT_UNITS;
+        if used_up {
+            self.close_segment(false);
+        }
+    }
+
+    /// Closes the open part and segment with everything there is.
+    pub fn finish(&mut self) {
+        let video = self.video.back().map(Sample::end_at);
+        let audio = self.audio.back().map(Sample::end_at);
+        if let Some(end) = video.max(audio) {
+            self.advance(end, false, true);
+            self.cut(self.frontier);
+        }
+        self.close_segment(true);
+    }
+
+    /// Something that players must hear of happened outside of parts and segments.
+    pub fn touch(&mut self) {
+        self.version = self.version.saturating_add(1);
+    }
+
+    fn has_video(&self) -> bool {
+        self.epoch.as_ref().is_some_and(|epoch| epoch.video().is_some())
+    }
+
+    fn segment_is_full(&self) -> bool {
+        let slack = if self.has_video() { EARLY_KEYFRAME } else { Ticks::ZERO };
+        self.frontier - self.open.start + slack >= self.shape.segment
+    }
+
+    /// The part is long enough, and the next sample would make it too long.
+    fn part_is_full(&self, sparse: bool) -> bool {
+        let duration = self.frontier - self.part_start;
+        let least = Ticks(self.part_target.0.saturating_mul(LEAST_PART_PERCENT) / 100);
+        let leading = if sparse || !self.has_video() { &self.audio } else { &self.video };
+        let spacing = leading.back().map_or(Ticks::ZERO, |sample| self.frontier - sample.at);
+        duration >= least && duration + spacing > self.part_target
+    }
+
+    /// The best end for the open part before the frontier.
+    fn boundary(&self, sparse: bool) -> Ticks {
+        let latest = self.part_start + self.part_target;
+        let within = |at: &Ticks| *at > self.part_start && *at <= latest;
+        let starts = |samples: &VecDeque<Sample>| {
+            let ends = samples.back().map(Sample::end_at);
+            samples.iter().map(|sample| sample.at).chain(ends).filter(within).max()
+        };
+        let (video, audio) = (starts(&self.video), starts(&self.audio));
+        let best = if sparse { video.max(audio) } else { video.or(audio) };
+        // One sample that is longer than PART-TARGET cannot be split.
+        best.unwrap_or(self.frontier)
+    }
+
+    /// Ends the open part at `end`.
+    fn cut(&mut self, end: Ticks) {
+        if end <= self.part_start {
+            return;
+        }
+        let longest = self.shape.longest();
+        if end - self.open.start > longest {
+            self.close_segment(false);
+        }
+        let video = take_before(&mut self.video, end);
+        let audio = take_before(&mut self.audio, end);
+        let start = std::mem::replace(&mut self.part_start, end);
+        let Some(epoch) = self.epoch.clone().filter(|_| !video.is_empty() || !audio.is_empty())
+        else {
+            return;
+        };
+        let index = u32::try_from(self.open.parts.len()).unwrap_or(u32::MAX);
+        let draft = Draft {
+            epoch,
+            msn: self.open.msn,
+            index,
+            sequence: self.sequence.wrapping_add(1),
+            start,
+            duration: end - start,
+            video,
+            audio,
+            discontinuity: self.open.discontinuity && index == 0,
+        };
+        self.open.add(Arc::new(Part::close(draft, &mut self.ts_state)));
+        self.sequence = self.sequence.saturating_add(1);
+        self.touch();
+        // Where the next part would not fit any more, the hint must name the next segment's.
+        if end + self.part_target - self.open.start > longest {
+            self.close_segment(false);
+        }
+    }
+
+    fn close_segment(&mut self, next_is_independent: bool) {
+        if self.open.parts.is_empty() {
+            return;
+        }
+        let next = self.open.next(self.part_start, next_is_independent);
+        let done = std::mem::replace(&mut self.open, next);
+        self.history.add(Arc::new(Segment::new(&done)), &self.shape);
+        self.independent_segments &= next_is_independent;
+        self.touch();
+    }
+}
+
+fn take_before(samples: &mut VecDeque<Sample>, end: Ticks) -> Vec<Sample> {
+    let count = samples.iter().take_while(|sample| sample.at < end).count();
+    samples.drain(..count).collect()
+}
