@@ -1,1 +1,22 @@
-//! Helpers for the black-box tests: a gateway process, real clients and validators.
+//! What the black-box tests are made of: a gateway process, real encoders and players, and
+//! validators of what the gateway serves.
+//!
+//! Everything that a test needs is installed by `make setup`. A program that is missing makes its
+//! test fail: a test that was skipped proves nothing.
+
+pub mod browser;
+pub mod gateway;
+pub mod http;
+pub mod mp4;
+pub mod obs;
+pub mod playlist;
+pub mod process;
+pub mod publisher;
+pub mod recorder;
+pub mod sync;
+pub mod tools;
+pub mod validate;
+
+pub use gateway::{Backend, Gateway};
+pub use process::{Process, wait_until};
+pub use tools::Scratch;

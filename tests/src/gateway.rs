@@ -1,0 +1,149 @@
+//! The gateway under test: the real binary on ports of its own.
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader};
+use std::process::{ChildStdout, Command, ExitStatus};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::http::Client;
+use crate::process::{Process, wait_until};
+use crate::tools::{self, Scratch};
+
+/// How the gateway talks to the kernel. Each end-to-end test runs with both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    Uring,
+    Epoll,
+}
+
+impl Backend {
+    pub const ALL: [Self; 2] = [Self::Uring, Self::Epoll];
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uring => "uring",
+            Self::Epoll => "epoll",
+        }
+    }
+}
+
+const STARTS_WITHIN: Duration = Duration::from_secs(15);
+const STREAM_WITHIN: Duration = Duration::from_secs(30);
+
+/// A running gateway. Tests that hold one take turns: they measure stalls, and the machine is small.
+#[derive(Debug)]
+pub struct Gateway {
+    process: Process,
+    addresses: HashMap<String, String>,
+    client: Client,
+    scratch: Scratch,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Gateway {
+    /// Starts the gateway and waits until it says that all its sockets listen.
+    ///
+    /// # Panics
+    /// When it does not, with its log.
+    #[must_use]
+    pub fn start(backend: Backend, arguments: &[&str]) -> Self {
+        static TURN: Mutex<()> = Mutex::new(());
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let scratch = Scratch::new();
+        let mut command = Command::new(tools::gateway_binary());
+        command.args(["run", "--io", backend.name()]);
+        for listener in ["--rtmp", "--http", "--admin"] {
+            command.args([listener, "127.0.0.1:0"]);
+        }
+        let command = command.args(arguments).current_dir(scratch.path());
+        let (process, stdout) = Process::start_piped("gateway", command, scratch.path());
+        let addresses = ready_line(&process, stdout);
+        assert_eq!(addresses.get("io").map(String::as_str), Some(backend.name()));
+        Self { process, addresses, client: Client::default(), scratch, _turn: turn }
+    }
+
+    fn address(&self, listener: &str) -> &str {
+        let address = self.addresses.get(listener);
+        address.unwrap_or_else(|| panic!("no {listener}= in the ready line"))
+    }
+
+    /// `rtmp://…/PATH`.
+    #[must_use]
+    pub fn rtmp(&self, path: &str) -> String {
+        format!("rtmp://{}/{path}", self.address("rtmp"))
+    }
+
+    /// `http://…/PATH`.
+    #[must_use]
+    pub fn http(&self, path: &str) -> String {
+        format!("http://{}/{path}", self.address("http"))
+    }
+
+    /// `http://…/PATH` of the operators' listener.
+    #[must_use]
+    pub fn admin(&self, path: &str) -> String {
+        format!("http://{}/{path}", self.address("admin"))
+    }
+
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// A directory for this test's files.
+    #[must_use]
+    pub fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
+    #[must_use]
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// Waits until the TS playlist of `stream` has a segment, and gives it.
+    ///
+    /// # Panics
+    /// When that takes too long, or the gateway ends.
+    pub fn wait_for_stream(&mut self, stream: &str) -> String {
+        let url = self.http(&format!("{stream}.m3u8"));
+        wait_until(&format!("a segment of {stream}"), STREAM_WITHIN, || {
+            self.process.assert_running();
+            let answer = self.client.try_get(&url).ok()?;
+            let text = answer.text();
+            (answer.status == 200 && text.contains("#EXTINF")).then_some(text)
+        })
+    }
+
+    /// Asks the gateway to stop, and waits for its end.
+    pub fn stop(&mut self, within: Duration) -> ExitStatus {
+        self.process.signal("TERM");
+        self.process.wait(within)
+    }
+}
+
+/// Reads `weir ready rtmp=… http=… admin=… io=… cores=…`, and whatever follows it to the end.
+fn ready_line(process: &Process, stdout: ChildStdout) -> HashMap<String, String> {
+    let (sender, lines): (_, Receiver<String>) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            let _ = sender.send(line);
+        }
+    });
+    loop {
+        match lines.recv_timeout(STARTS_WITHIN) {
+            Ok(line) => {
+                if let Some(pairs) = line.strip_prefix("weir ready ") {
+                    let pairs = pairs.split(' ').filter_map(|pair| pair.split_once('='));
+                    return pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => panic!("not ready within {STARTS_WITHIN:?}"),
+            Err(RecvTimeoutError::Disconnected) => panic!("it ended early\n{}", process.log()),
+        }
+    }
+}
