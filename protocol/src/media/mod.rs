@@ -1,6 +1,7 @@
 //! The one media model between all inputs and all outputs.
 
 mod access_unit;
+pub mod normalise;
 mod time;
 mod track;
 
