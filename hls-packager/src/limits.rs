@@ -39,7 +39,12 @@ pub const PICTURE_WAIT: Duration = Duration::from_millis(500);
 
 /// Every timeline starts this late in the containers, so that a PCR ahead of the first DTS and a
 /// DTS shifted ahead of its PTS are never negative.
-pub const ORIGIN: Duration = Duration::from_secs(1);
+pub const ORIGIN: Duration = Duration::from_secs(2);
+
+/// How far the PCR is ahead of the DTS that it comes with: pictures a second apart, which come
+/// that much later than the audio around them, are still in time. It is also the longest that
+/// data may wait in a decoder (ISO 13818-1 §2.4.2.6).
+pub const CLOCK_LEAD: Duration = Duration::from_secs(1);
 
 /// How far DTS may be shifted in a transport stream to stay below PTS: 12 pictures at 15 Hz.
 pub const DECODE_SHIFT: Duration = Duration::from_millis(800);

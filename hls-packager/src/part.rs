@@ -137,8 +137,10 @@ impl Part {
         self.draft.video.len().saturating_add(self.draft.audio.len())
     }
 
-    pub(crate) fn pictures(&self) -> usize {
-        self.draft.video.len()
+    /// How many pictures there are, and how long they last.
+    pub(crate) fn pictures(&self) -> (usize, Ticks) {
+        let lasting = |sum, sample: &Sample| sum + Ticks(sample.duration.into());
+        (self.draft.video.len(), self.draft.video.iter().fold(Ticks::ZERO, lasting))
     }
 
     /// Length of [`Part::fmp4`], known without making it.

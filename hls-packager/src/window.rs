@@ -78,10 +78,6 @@ impl Segment {
         self.parts.iter().fold(0, |sum, part| sum.saturating_add(part.payload_bytes()))
     }
 
-    fn pictures(&self) -> usize {
-        self.parts.iter().fold(0, |sum, part| sum.saturating_add(part.pictures()))
-    }
-
     pub(crate) fn bits_per_second(&self) -> u64 {
         bit_rate(self.len(Format::Fmp4), self.duration)
     }
@@ -252,9 +248,13 @@ impl Window {
         let all = || self.listed().iter().map(AsRef::as_ref).chain([&self.open]);
         let bytes = all().fold(0_u64, |sum, segment| sum.saturating_add(segment.len(Format::Fmp4)));
         let duration = all().fold(Ticks::ZERO, |sum, segment| sum + segment.duration());
-        let pictures = all().fold(0_usize, |sum, segment| sum.saturating_add(segment.pictures()));
         let average = bit_rate(bytes, duration);
-        let frame_rate = pictures as f64 / duration.max(Ticks(1)).as_seconds();
+        let parts = all().flat_map(|segment| segment.parts.iter());
+        let (pictures, lasting) =
+            parts.map(|part| part.pictures()).fold((0_usize, Ticks::ZERO), |sum, part| {
+                (sum.0.saturating_add(part.0), sum.1 + part.1)
+            });
+        let frame_rate = pictures as f64 / lasting.max(Ticks(1)).as_seconds();
         Some(Variant::measured(epoch, self.peak_bits.max(average), average, frame_rate))
     }
 

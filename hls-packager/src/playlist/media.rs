@@ -11,8 +11,10 @@ use crate::Format;
 use crate::name::Name;
 use crate::window::{Segment, Window};
 
-/// Parts are listed for so many target durations from the end (rfc8216bis §6.2.2).
+/// Parts are listed for so many target durations from the end (rfc8216bis §6.2.2), and for the
+/// last whole segments only: a player further back takes whole segments.
 const PART_TARGETS_LISTED: i64 = 3;
+const SEGMENTS_WITH_PARTS: usize = 2;
 /// HOLD-BACK and PART-HOLD-BACK in their targets (rfc8216bis §4.4.3.8 recommends three).
 const HOLD_BACK_TARGETS: i64 = 3;
 /// CAN-SKIP-UNTIL in target durations: the least allowed.
@@ -77,15 +79,16 @@ pub fn fmp4(window: &Window, delta: bool) -> Bytes {
     let can_skip_until = times(target, SKIP_TARGETS);
     let ages = ages(window);
     let skipped = match delta {
-        true => ages.iter().take_while(|age| **age >= can_skip_until).count(),
+        true => ages.iter().skip(1).take_while(|age| **age >= can_skip_until).count(),
         false => 0,
     };
     let listed_parts = times(target, PART_TARGETS_LISTED);
     let open_entry = (!open.parts().is_empty()).then_some(open);
     let segments = window.listed().iter().map(AsRef::as_ref).chain(open_entry);
     let mut entries = entries(segments, window, Format::Fmp4);
-    for (entry, age) in entries.iter_mut().zip(&ages) {
-        if *age > listed_parts {
+    let old = ages.len().saturating_sub(SEGMENTS_WITH_PARTS);
+    for (index, (entry, age)) in entries.iter_mut().zip(&ages).enumerate() {
+        if index < old || *age > listed_parts {
             entry.parts.clear();
         }
     }
@@ -121,13 +124,12 @@ fn times(ticks: Ticks, count: i64) -> Ticks {
     Ticks(ticks.0.saturating_mul(count))
 }
 
-/// For each listed segment, how much media comes after it.
+/// For each listed segment, how far its start is from the end of the playlist.
 fn ages(window: &Window) -> Vec<Ticks> {
     let mut after = window.open().duration();
     let newest_first = window.listed().iter().rev().map(|segment| {
-        let age = after;
         after += segment.duration();
-        age
+        after
     });
     let mut ages: Vec<Ticks> = newest_first.collect();
     ages.reverse();

@@ -28,6 +28,8 @@ pub(crate) struct State {
     counters: Counters,
     /// The newest PCR, in the time of the DTS that it goes before.
     clock: Option<Ticks>,
+    /// This segment had a picture with parameter sets.
+    introduced: bool,
 }
 
 /// The next continuity counter of each PID (ISO 13818-1 §2.4.3.3).
@@ -41,12 +43,12 @@ struct Counters {
 
 /// Packets in the part's transport stream; moves `state` past them.
 pub(crate) fn count(draft: &Draft, state: &mut State) -> u64 {
-    let mut schedule = Schedule::new(draft, state.clock);
+    let mut schedule = Schedule::new(draft, *state);
     let mut packets = 0_u64;
     for item in &mut schedule {
         packets = packets.saturating_add(item.count(draft.epoch.ts(), &mut state.counters));
     }
-    state.clock = schedule.clock();
+    (state.clock, state.introduced) = schedule.end();
     packets
 }
 
@@ -59,7 +61,7 @@ pub(crate) fn write(
 ) -> Option<Vec<Bytes>> {
     let mut writer = PacketWriter::new(pool, packets);
     let mut counters = state.counters;
-    for item in Schedule::new(draft, state.clock) {
+    for item in Schedule::new(draft, state) {
         item.write(draft.epoch.ts(), &mut counters, &mut writer)?;
     }
     Some(writer.finish())

@@ -37,12 +37,13 @@ impl<'a> Iterator for Nals<'a> {
 pub struct Picture<'a> {
     video: &'a Video,
     payload: &'a [u8],
-    keyframe: bool,
+    introduce: bool,
 }
 
 impl<'a> Picture<'a> {
-    pub fn new(video: &'a Video, payload: &'a [u8], keyframe: bool) -> Self {
-        Self { video, payload, keyframe }
+    /// With parameter sets where a decoder may start, to `introduce` the pictures.
+    pub fn new(video: &'a Video, payload: &'a [u8], introduce: bool) -> Self {
+        Self { video, payload, introduce }
     }
 
     /// Bytes that [`Picture::write`] gives; zero if the access unit has no NAL unit to show.
@@ -79,11 +80,11 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// The parameter sets, where a decoder starts and the access unit has none itself.
+    /// The parameter sets, unless the access unit has its own.
     fn prefix(&self) -> &'a [u8] {
         let (Video::Avc { parameter_sets } | Video::Hevc { parameter_sets }) = self.video;
         let video = self.video;
-        if self.keyframe && !self.nals().any(|nal| is_sequence_set(video, nal)) {
+        if self.introduce && !self.nals().any(|nal| is_sequence_set(video, nal)) {
             parameter_sets
         } else {
             &[]

@@ -4,19 +4,16 @@ use std::slice;
 use weir_protocol::media::Ticks;
 use weir_protocol::pool::Pool;
 
-use super::Counters;
 use super::layout::{ADTS_FRAME_BYTES, ADTS_HEADER_BYTES, Audio, Layout};
 use super::nal::Picture;
 use super::packet::{Adaptation, PacketWriter};
+use super::{Counters, State};
 use super::{pes, psi};
 use crate::limits;
 use crate::part::{Draft, Sample};
 
 /// The PCR must come every 100 ms (ISO 13818-1 §2.7.2).
 const CLOCK_INTERVAL: Ticks = Ticks::from_ms(90);
-
-/// How far the PCR is ahead of the DTS that it comes with: bytes arrive before they are decoded.
-const CLOCK_LEAD: Ticks = Ticks::from_ms(100);
 
 /// A gap longer than this is a break, not to be filled with clock packets.
 const LONGEST_GAP: Ticks = Ticks::from_ms(10_000);
@@ -35,12 +32,15 @@ pub struct Schedule<'a> {
     video: Peekable<slice::Iter<'a, Sample>>,
     audio: &'a [Sample],
     tables: bool,
+    /// Parameter sets go before a segment's first picture also if it is no keyframe: a segment
+    /// that was cut elsewhere tells its decoder at least what it is.
+    introduced: bool,
     clock: Option<Ticks>,
     discontinuity: bool,
 }
 
 impl<'a> Schedule<'a> {
-    pub fn new(draft: &'a Draft, clock: Option<Ticks>) -> Self {
+    pub fn new(draft: &'a Draft, state: State) -> Self {
         let layout = draft.epoch.ts();
         let video = if layout.video().is_some() { draft.video.as_slice() } else { &[] };
         let audio = if layout.audio().is_some() { draft.audio.as_slice() } else { &[] };
@@ -49,14 +49,15 @@ impl<'a> Schedule<'a> {
             video: video.iter().peekable(),
             audio,
             tables: draft.index == 0 && !layout.is_empty(),
-            clock: if draft.discontinuity { None } else { clock },
+            introduced: state.introduced && draft.index > 0,
+            clock: state.clock.filter(|_| !draft.discontinuity),
             discontinuity: draft.discontinuity,
         }
     }
 
-    /// The newest PCR, as the next part needs it.
-    pub fn clock(&self) -> Option<Ticks> {
-        self.clock
+    /// The newest PCR and whether the segment is introduced, as the next part needs them.
+    pub fn end(&self) -> (Option<Ticks>, bool) {
+        (self.clock, self.introduced)
     }
 
     /// A packet with nothing but a PCR, if the next unit, at `at`, comes too late to carry it.
@@ -79,7 +80,7 @@ impl<'a> Schedule<'a> {
             return None;
         }
         self.clock = Some(at);
-        Some(at - CLOCK_LEAD)
+        Some(at - Ticks::from(limits::CLOCK_LEAD))
     }
 
     /// The break in the time base is told once, with its first PCR (§2.4.3.5).
@@ -90,7 +91,8 @@ impl<'a> Schedule<'a> {
 
     fn picture(&mut self, sample: &'a Sample) -> Option<Item<'a>> {
         let video = self.layout.video()?;
-        let picture = Picture::new(video, &sample.payload, sample.keyframe);
+        let introduce = !std::mem::replace(&mut self.introduced, true) || sample.keyframe;
+        let picture = Picture::new(video, &sample.payload, introduce);
         let pcr = self.stamp(sample.ts_dts);
         let adaptation = Adaptation { pcr, random_access: sample.keyframe, ..self.break_flag() };
         Some(Item::Picture { sample, picture, adaptation })
