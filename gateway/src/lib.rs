@@ -3,6 +3,8 @@
 pub mod admin;
 pub mod cli;
 pub mod config;
+pub mod core;
+pub mod io;
 pub mod limits;
 pub mod log;
 pub mod metrics;

@@ -1,0 +1,4 @@
+//! A core: one pinned thread with a runtime of its own, and its mailbox.
+
+pub mod mailbox;
+pub mod runtime;
