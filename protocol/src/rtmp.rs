@@ -10,13 +10,17 @@
 //! Any error ends the session: send what is still to be drained, and close the connection.
 
 pub mod chunk;
+mod client_session;
 pub mod command;
 mod error;
 pub mod handshake;
 mod link;
 pub mod message;
 mod server_session;
+mod url;
 
 pub use crate::limits::Limits;
+pub use client_session::{ClientEvent, ClientSession};
 pub use error::{Error, Waiting};
 pub use server_session::{Connect, Event, Output, PublishMode, ServerSession};
+pub use url::RtmpUrl;

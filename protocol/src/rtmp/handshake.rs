@@ -32,7 +32,6 @@ enum Role {
 pub struct Handshake {
     role: Role,
     seed: u64,
-    started: bool,
     version_read: bool,
     /// C1 or S1 as far as it has arrived.
     block: Vec<u8>,
@@ -44,24 +43,16 @@ impl Handshake {
     /// `seed` fills the random fields, which hold no secret.
     #[must_use]
     pub fn server(seed: u64) -> Self {
-        Self::new(Role::Server, seed)
+        let block2_left = BLOCK_BYTES;
+        Self { role: Role::Server, seed, version_read: false, block: Vec::new(), block2_left }
     }
 
-    /// Sends C0 and C1 on the first [`Handshake::advance`], which needs no input.
+    /// Appends C0 and C1 to `out`. `seed` fills the random fields.
     #[must_use]
-    pub fn client(seed: u64) -> Self {
-        Self::new(Role::Client, seed)
-    }
-
-    fn new(role: Role, seed: u64) -> Self {
-        Self {
-            role,
-            seed,
-            started: false,
-            version_read: false,
-            block: Vec::new(),
-            block2_left: BLOCK_BYTES,
-        }
+    pub fn client(seed: u64, out: &mut Vec<u8>) -> Self {
+        out.push(VERSION);
+        out.extend(random_block(seed, 0));
+        Self { role: Role::Client, ..Self::server(seed) }
     }
 
     /// Takes bytes from the front of `input`, appends what is to be sent to `out`, and tells
@@ -70,11 +61,6 @@ impl Handshake {
     /// # Errors
     /// `NotRtmp` as soon as the first byte says so.
     pub fn advance(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<bool, Error> {
-        if self.role == Role::Client && !self.started {
-            self.started = true;
-            out.push(VERSION);
-            out.extend(random_block(self.seed, 0));
-        }
         if !self.version_read {
             let Some((&version, rest)) = input.split_first() else { return Ok(false) };
             if version != VERSION {

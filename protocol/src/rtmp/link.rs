@@ -18,7 +18,7 @@ pub(super) struct Link<P: Pool> {
     handshake: Option<Box<Handshake>>,
     pub(super) reader: Reader<P>,
     writer: Writer,
-    out: Vec<u8>,
+    pub(super) out: Vec<u8>,
     received: u64,
     /// Of `received`, the bytes that are acknowledged.
     acknowledged: u64,
@@ -29,12 +29,22 @@ pub(super) struct Link<P: Pool> {
 }
 
 impl<P: Pool> Link<P> {
-    pub(super) fn new(handshake: Handshake, limits: &Limits, pool: P) -> Self {
+    pub(super) fn server(seed: u64, limits: &Limits, pool: P) -> Self {
+        Self::new(Handshake::server(seed), Vec::new(), limits, pool)
+    }
+
+    pub(super) fn client(seed: u64, limits: &Limits, pool: P) -> Self {
+        let mut out = Vec::new();
+        let handshake = Handshake::client(seed, &mut out);
+        Self::new(handshake, out, limits, pool)
+    }
+
+    fn new(handshake: Handshake, out: Vec<u8>, limits: &Limits, pool: P) -> Self {
         Self {
             handshake: Some(Box::new(handshake)),
             reader: Reader::new(limits, pool),
             writer: Writer::new(DEFAULT_CHUNK_SIZE),
-            out: Vec::new(),
+            out,
             received: 0,
             acknowledged: 0,
             window: None,

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 
-use crate::flv::TagKind;
+use crate::flv::{Tag, TagKind};
+use crate::rtmp::command::amf0_part;
 
 /// Message type ids.
 pub mod kind {
@@ -126,16 +127,50 @@ pub fn leading_u32(body: &[u8]) -> Option<u32> {
     body.first_chunk().copied().map(u32::from_be_bytes)
 }
 
+/// The audio, video and data of a message as FLV tags, an aggregate's one by one. `None` stands
+/// for something to be ignored: another type, or nothing at all.
+pub(super) fn tags(message: Message) -> impl Iterator<Item = Option<Tag>> {
+    let Message { header, body } = message;
+    let (one, many) = match header.kind {
+        kind::AGGREGATE => (None, Some(Aggregate::new(header.timestamp, body))),
+        kind => (Some((kind, header.timestamp, body)), None),
+    };
+    let messages = one.into_iter().chain(many.into_iter().flatten());
+    messages.map(|(kind, timestamp_ms, body)| {
+        let (kind, body) = match kind {
+            kind::AUDIO => (TagKind::Audio, body),
+            kind::VIDEO => (TagKind::Video, body),
+            kind::DATA | kind::DATA_AMF3 => (TagKind::Script, script(kind, body)?),
+            _ => return None,
+        };
+        (!body.is_empty()).then_some(Tag { kind, timestamp_ms, body })
+    })
+}
+
+/// `@setDataFrame` as AMF0 string: publishers wrap in it what a script tag holds bare.
+pub(super) const SET_DATA_FRAME: &[u8] = b"\x02\x00\x0d@setDataFrame";
+const CLEAR_DATA_FRAME: &[u8] = b"\x02\x00\x0f@clearDataFrame";
+
+/// The body of the script tag in a data message.
+fn script(message_kind: u8, body: Bytes) -> Option<Bytes> {
+    let bare = amf0_part(message_kind, kind::DATA_AMF3, &body);
+    if bare.starts_with(CLEAR_DATA_FRAME) {
+        return None;
+    }
+    let bare = bare.strip_prefix(SET_DATA_FRAME).unwrap_or(bare);
+    Some(body.slice_ref(bare))
+}
+
 /// The messages inside an aggregate, with timestamps shifted so that the first one's equals the
 /// aggregate's own (RTMP 1.0 §7.1.6). A cut-off tail ends it.
-pub(super) struct Aggregate {
+struct Aggregate {
     rest: Bytes,
     timestamp: u32,
     first: Option<u32>,
 }
 
 impl Aggregate {
-    pub(super) fn new(timestamp: u32, body: Bytes) -> Self {
+    fn new(timestamp: u32, body: Bytes) -> Self {
         Self { rest: body, timestamp, first: None }
     }
 }

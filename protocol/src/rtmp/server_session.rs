@@ -3,14 +3,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::amf0;
-use crate::flv::TagKind;
+use crate::flv::{Tag, TagKind};
 use crate::limits::{IDLE_OUTPUTS, Limits};
 use crate::pool::Pool;
 use crate::rtmp::chunk::Writer;
-use crate::rtmp::handshake::Handshake;
 use crate::rtmp::link::{Link, Rate};
-use crate::rtmp::message::{Aggregate, Message, kind};
+use crate::rtmp::message::{self, Message, kind};
 use crate::rtmp::{Error, Waiting};
 use crate::stream_name::{NameError, Query, StreamName};
 
@@ -38,10 +36,10 @@ pub struct ServerSession<P: Pool> {
 
 /// What a session has to say.
 #[derive(Debug, PartialEq)]
-pub enum Output {
+pub enum Output<E = Event> {
     /// Bytes for the peer, chunked.
     Send(Bytes),
-    Event(Event),
+    Event(E),
 }
 
 #[derive(Debug, PartialEq)]
@@ -137,7 +135,7 @@ impl<P: Pool> ServerSession<P> {
     #[must_use]
     pub fn new(limits: Limits, seed: u64, pool: P, now: Instant) -> Self {
         Self {
-            link: Link::new(Handshake::server(seed), &limits, pool),
+            link: Link::server(seed, &limits, pool),
             limits,
             now,
             waiting: Some((Waiting::Handshake, now)),
@@ -267,46 +265,14 @@ impl<P: Pool> ServerSession<P> {
         if !self.is_publishing() {
             return self.link.ignore();
         }
-        let Message { header, body } = message;
-        match header.kind {
-            kind::AUDIO => self.tag(TagKind::Audio, header.timestamp, body),
-            kind::VIDEO => self.tag(TagKind::Video, header.timestamp, body),
-            kind::DATA | kind::DATA_AMF3 => self.data(header.kind, header.timestamp, body),
-            kind::AGGREGATE => {
-                for (kind, timestamp, body) in Aggregate::new(header.timestamp, body) {
-                    match kind {
-                        kind::AUDIO => self.tag(TagKind::Audio, timestamp, body),
-                        kind::VIDEO => self.tag(TagKind::Video, timestamp, body),
-                        kind::DATA => self.data(kind, timestamp, body),
-                        _ => self.link.ignore(),
-                    }
-                }
-            }
-            _ => self.link.ignore(),
+        for tag in message::tags(message) {
+            let Some(Tag { kind, timestamp_ms, body }) = tag else {
+                self.link.ignore();
+                continue;
+            };
+            self.waiting = Some((Waiting::Media, self.now));
+            self.emit(Event::Media { kind, timestamp_ms, body });
         }
-    }
-
-    /// What encoders wrap in `@setDataFrame` is the body of a script tag.
-    fn data(&mut self, message_kind: u8, timestamp: u32, body: Bytes) {
-        let mut values = body.clone();
-        if message_kind == kind::DATA_AMF3 && values.first() == Some(&0) {
-            values = values.slice(1..);
-        }
-        let wrapper = amf0::encode_all(&["@setDataFrame".into()]);
-        if values.starts_with(&wrapper) {
-            values = values.slice(wrapper.len()..);
-        } else if values.starts_with(&amf0::encode_all(&["@clearDataFrame".into()])) {
-            return self.link.ignore();
-        }
-        self.tag(TagKind::Script, timestamp, values);
-    }
-
-    fn tag(&mut self, kind: TagKind, timestamp_ms: u32, body: Bytes) {
-        if body.is_empty() {
-            return self.link.ignore();
-        }
-        self.waiting = Some((Waiting::Media, self.now));
-        self.emit(Event::Media { kind, timestamp_ms, body });
     }
 
     fn is_publishing(&self) -> bool {
