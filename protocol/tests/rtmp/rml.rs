@@ -1,0 +1,143 @@
+//! The client of the rml_rtmp crate, which shares no code with Weir.
+
+use bytes::Bytes;
+use rml_rtmp::handshake::{Handshake, HandshakeProcessResult, PeerType};
+use rml_rtmp::sessions::{
+    ClientSession, ClientSessionConfig, ClientSessionEvent, ClientSessionResult,
+    PublishRequestType, StreamMetadata,
+};
+use rml_rtmp::time::RtmpTimestamp;
+use weir_protocol::flv::TagKind;
+use weir_protocol::pool::HeapPool;
+use weir_protocol::rtmp::message::MessageHeader;
+use weir_protocol::rtmp::{Event, Limits, Output, ServerSession};
+
+struct Rml {
+    client: ClientSession,
+    server: ServerSession<HeapPool>,
+    now: std::time::Instant,
+    to_client: Vec<u8>,
+    server_events: Vec<Event>,
+    client_events: Vec<ClientSessionEvent>,
+}
+
+impl Rml {
+    fn connected() -> Self {
+        let now = crate::start();
+        let mut server = ServerSession::new(Limits::default(), 1, HeapPool::default(), now);
+        let mut handshake = Handshake::new(PeerType::Client);
+        let c01 = handshake.generate_outbound_p0_and_p1().unwrap();
+        server.handle_input(now, &c01).unwrap();
+        let Some(Output::Send(answer)) = server.poll_output() else { panic!("no answer") };
+        let Ok(HandshakeProcessResult::Completed { response_bytes, .. }) =
+            handshake.process_bytes(&answer)
+        else {
+            panic!("handshake refused");
+        };
+        server.handle_input(now, &response_bytes).unwrap();
+        let mut config = ClientSessionConfig::new();
+        config.tc_url = Some("rtmp://h/live".into());
+        let (client, results) = ClientSession::new(config).unwrap();
+        let mut rml = Self {
+            client,
+            server,
+            now,
+            to_client: Vec::new(),
+            server_events: Vec::new(),
+            client_events: Vec::new(),
+        };
+        rml.take(results);
+        let request = rml.client.request_connection("live".into()).unwrap();
+        rml.take(vec![request]);
+        assert_eq!(rml.client_events, [ClientSessionEvent::ConnectionRequestAccepted]);
+        rml.client_events.clear();
+        rml
+    }
+
+    /// Delivers what the client wants to send, and the answers to it, until both are silent.
+    fn take(&mut self, results: Vec<ClientSessionResult>) {
+        let mut results = results;
+        loop {
+            for result in results.drain(..) {
+                match result {
+                    ClientSessionResult::OutboundResponse(packet) => {
+                        self.server.handle_input(self.now, &packet.bytes).unwrap();
+                    }
+                    ClientSessionResult::RaisedEvent(event) => self.client_events.push(event),
+                    ClientSessionResult::UnhandleableMessageReceived(_) => {}
+                }
+            }
+            while let Some(output) = self.server.poll_output() {
+                match output {
+                    Output::Send(bytes) => self.to_client.extend(bytes),
+                    Output::Event(event) => self.server_events.push(event),
+                }
+            }
+            if self.to_client.is_empty() {
+                return;
+            }
+            results = self.client.handle_input(&std::mem::take(&mut self.to_client)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn rml_publishes() {
+    let mut rml = Rml::connected();
+    let request = rml.client.request_publishing("k?token=t".into(), PublishRequestType::Live);
+    rml.take(vec![request.unwrap()]);
+    assert!(matches!(&rml.server_events[..], [Event::Publish { message_stream: 1, name, .. }]
+        if name.as_str() == "live/k"));
+    rml.server.accept_publish(1).unwrap();
+    rml.take(vec![]);
+    assert!(rml.client_events.contains(&ClientSessionEvent::PublishRequestAccepted));
+
+    rml.server_events.clear();
+    let mut metadata = StreamMetadata::new();
+    metadata.video_width = Some(1280);
+    let sent = rml.client.publish_metadata(&metadata).unwrap();
+    rml.take(vec![sent]);
+    let mut expected = Vec::new();
+    for number in 0..50_u32 {
+        let body = Bytes::from(vec![number as u8; 1 + 900 * number as usize]);
+        let timestamp_ms = number * 400_000;
+        let time = RtmpTimestamp::new(timestamp_ms);
+        let kind = if number % 2 == 0 { TagKind::Video } else { TagKind::Audio };
+        let sent = match kind {
+            TagKind::Video => rml.client.publish_video_data(body.clone(), time, false),
+            _ => rml.client.publish_audio_data(body.clone(), time, false),
+        };
+        rml.take(vec![sent.unwrap()]);
+        expected.push(Event::Media { kind, timestamp_ms, body });
+    }
+    assert!(matches!(&rml.server_events[0], Event::Media { kind: TagKind::Script, body, .. }
+        if body.starts_with(b"\x02\x00\x0aonMetaData")));
+    assert_eq!(rml.server_events[1..], expected);
+    rml.server_events.clear();
+    let stopped = rml.client.stop_publishing().unwrap();
+    rml.take(stopped);
+    assert_eq!(rml.server_events, [Event::Unpublish { message_stream: 1 }]);
+}
+
+#[test]
+fn rml_plays() {
+    let mut rml = Rml::connected();
+    let request = rml.client.request_playback("k".into()).unwrap();
+    rml.take(vec![request]);
+    assert!(matches!(&rml.server_events[..], [Event::Play { message_stream: 1, .. }]));
+    rml.server.accept_play(1);
+    rml.take(vec![]);
+    assert!(rml.client_events.contains(&ClientSessionEvent::PlaybackRequestAccepted));
+    for number in 0..20_u32 {
+        let body = Bytes::from(vec![number as u8; 1 + 9000 * number as usize]);
+        let header = MessageHeader::media(1, TagKind::Video, number * 40);
+        let mut bytes = Vec::new();
+        rml.server.writer().write(header, &[], &body, &mut bytes);
+        rml.client_events.clear();
+        rml.to_client.extend(bytes);
+        rml.take(vec![]);
+        let timestamp = RtmpTimestamp::new(number * 40);
+        let expected = ClientSessionEvent::VideoDataReceived { timestamp, data: body };
+        assert_eq!(rml.client_events, [expected]);
+    }
+}
