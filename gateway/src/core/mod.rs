@@ -1,4 +1,5 @@
-//! A core: one pinned thread with a runtime of its own, and its mailbox.
+//! A core: one pinned thread with a runtime of its own, its timers and its mailbox.
 
 pub mod mailbox;
 pub mod runtime;
+pub mod timer;

@@ -198,6 +198,16 @@ impl Conn {
         self.0.socket.shutdown(how);
     }
 
+    /// Ends sending, then discards what still comes until the peer ends too, for at most `limit`. A
+    /// socket that is closed with bytes unread resets the connection, and the peer may so lose what was
+    /// sent last: the reason why it is turned away.
+    pub async fn close(self, limit: Duration) {
+        self.shutdown(Shutdown::Write);
+        let drained = async { while let Ok(Some(())) = self.read_with(|_| ()).await {} };
+        // A wait can be dropped: nothing in flight is lost that anybody wants.
+        let _ = tokio::time::timeout(limit, drained).await;
+    }
+
     #[must_use]
     pub fn downgrade(&self) -> WeakConn {
         WeakConn(Rc::downgrade(&self.0))
@@ -234,7 +244,7 @@ pub struct Sending {
 
 enum State {
     New(Batch),
-    Uring(uring::Send),
+    Uring(uring::SendInFlight),
     Epoll(Batch),
     Done,
 }

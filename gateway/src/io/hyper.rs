@@ -108,6 +108,10 @@ impl Read for HyperIo {
         }
         loop {
             ready!(self.conn.poll_readable(cx))?;
+            // The end that the missed deadline made is not the peer's.
+            if self.deadline.missed {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
             // SAFETY: nothing in the buffer is made uninitialised: only received bytes are stored.
             let unfilled = unsafe { cursor.as_mut() };
             match self.conn.try_recv_uninit(unfilled) {
@@ -193,5 +197,37 @@ impl Deadline {
 
     fn explain(&self, error: io::Error) -> io::Error {
         if self.missed { io::ErrorKind::TimedOut.into() } else { error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_protocol::pool::Pool;
+
+    use super::*;
+    use crate::io::ArenaPool;
+    use crate::io::tests::{on_each_backend, pair};
+
+    #[test]
+    fn media_is_queued_uncopied_and_the_rest_within_bounds() {
+        on_each_backend(|| async {
+            let arena = Arena::reserve(16 << 20).unwrap();
+            let media = ArenaPool::new(arena).copy(&vec![1; 3 << 20]).unwrap();
+            let heap = vec![2; 1 << 20];
+            let mut io = HyperIo::new(pair().0, arena, Duration::from_secs(1));
+            let head = [3; 200];
+            assert_eq!(
+                io.enqueue(&[IoSlice::new(&head), IoSlice::new(&media[..500_000])]),
+                500_200
+            );
+            assert_eq!(io.queue.staged_bytes(), 200);
+            // The slice it had no room for counts in part, and nothing after it.
+            let rest = [IoSlice::new(&heap), IoSlice::new(&media)];
+            assert_eq!(io.enqueue(&rest), COPIED_BYTES - 200);
+            assert_eq!(io.enqueue(&[IoSlice::new(&heap)]), 0);
+            assert_eq!(io.enqueue(&[IoSlice::new(&media)]), QUEUE_BYTES - 500_000 - COPIED_BYTES);
+            assert_eq!((io.queue.len(), io.queue.staged_bytes()), (QUEUE_BYTES, COPIED_BYTES));
+            assert_eq!(io.enqueue(&[IoSlice::new(&media)]), 0);
+        });
     }
 }

@@ -106,11 +106,11 @@ impl OneshotOutputTransform for Polled {
 }
 
 /// A `SENDMSG` in flight. It gives the batch back, and how many bytes were taken from it.
-pub(super) type Send = InFlightOneshot<SendData, Sent>;
+pub(super) type SendInFlight = InFlightOneshot<SendData, Sent>;
 
 /// Sends all of the batch that one call takes; the kernel waits for room by itself (`MSG_WAITALL`,
 /// Linux 5.19), so that a large batch costs one completion.
-pub(super) fn send(fd: Rc<OwnedFd>, mut batch: Batch) -> Send {
+pub(super) fn send(fd: Rc<OwnedFd>, mut batch: Batch) -> SendInFlight {
     // The header and slices are on the heap and unchanged until the batch comes back; the driver keeps
     // `SendData` until the completion, whatever becomes of the future.
     let entry = opcode::SendMsg::new(types::Fd(fd.as_raw_fd()), batch.message())

@@ -201,3 +201,21 @@ fn one_task_reads_while_another_sends() {
         assert!(listening.join().unwrap() == pattern(64 << 10, 4).repeat(64));
     });
 }
+
+#[test]
+fn the_reason_reaches_a_peer_that_still_talks() {
+    on_each_backend(|| async {
+        let (conn, mut peer) = pair();
+        peer.write_all(&pattern(100_000, 5)).unwrap();
+        let mut batch = Batch::new();
+        batch.small(b"not welcome");
+        conn.send(batch).await.1.unwrap();
+        let hearing = thread::spawn(move || {
+            let said = read_to_end(peer.try_clone().unwrap());
+            peer.write_all(b"but").unwrap();
+            said
+        });
+        conn.close(PATIENCE).await;
+        assert_eq!(hearing.join().unwrap(), b"not welcome");
+    });
+}

@@ -1,6 +1,7 @@
 //! The contract of the connections, on both backends.
 
 mod conn;
+mod http;
 mod listener;
 mod ring;
 
@@ -18,7 +19,7 @@ const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs the test on every backend this machine allows.
-fn on_each_backend<F: Future<Output = ()>>(test: impl Fn() -> F) {
+pub(super) fn on_each_backend<F: Future<Output = ()>>(test: impl Fn() -> F) {
     on_backend(Backend::Epoll, test());
     match uring::probe() {
         Ok(()) => on_backend(Backend::Uring, test()),
@@ -32,7 +33,7 @@ fn on_backend(backend: Backend, test: impl Future<Output = ()>) {
 }
 
 /// A connection of the core, and its peer with blocking calls.
-fn pair() -> (Conn, TcpStream) {
+pub(super) fn pair() -> (Conn, TcpStream) {
     let listener = TcpListener::bind(LOOPBACK).unwrap();
     let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     peer.set_read_timeout(Some(PATIENCE)).unwrap();
