@@ -13,7 +13,7 @@ pub mod mp3;
 pub mod nal;
 pub mod opus;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod vp9;
 
 use crate::media::TrackKind;

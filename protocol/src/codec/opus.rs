@@ -57,6 +57,21 @@ impl Config {
         Self { record: record.into(), channels: 2, pre_skip: DEFAULT_PRE_SKIP }
     }
 
+    /// The header in its own form, magic included, as Enhanced RTMP carries it.
+    #[must_use]
+    pub fn identification_header(&self) -> Vec<u8> {
+        let mut header = b"OpusHead\x01".to_vec();
+        let mut rest = self.record.get(1..).unwrap_or_default();
+        // dOps has the same fields, big-endian.
+        for field_bytes in [1, 2, 4, 2] {
+            let (field, tail) = rest.split_at_checked(field_bytes).unwrap_or_default();
+            header.extend(field.iter().rev());
+            rest = tail;
+        }
+        header.extend_from_slice(rest);
+        header
+    }
+
     fn build(
         channels: u8,
         pre_skip: u16,

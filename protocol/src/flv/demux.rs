@@ -1,0 +1,112 @@
+mod track;
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use super::body::{self, Message, Part};
+use super::{Metadata, SkipReason, TagKind};
+use crate::media::normalise::{Arrival, Normaliser, Repairs};
+use crate::media::{AccessUnit, Ticks, Track, TrackKind};
+use crate::pool::Pool;
+use track::TrackState;
+
+/// What a publisher's messages mean.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    Metadata(Metadata),
+    /// A new track, or a track's configuration really changed; before its first access unit, so
+    /// every track told of has frames. For video that access unit is a keyframe.
+    Track(Track),
+    Unit(AccessUnit),
+    /// The encoder started its clock again: a discontinuity for players, though the timeline and
+    /// the tracks go on.
+    NewTimeline,
+    Skipped(SkipReason),
+}
+
+/// Turns audio, video and script bodies of one publisher into access units on one timeline.
+///
+/// Push each body, then poll until there is nothing left. Payloads are slices of the bodies unless
+/// their form has to change.
+#[derive(Debug, Default)]
+pub struct Demuxer {
+    normaliser: Normaliser,
+    tracks: Vec<TrackState>,
+    events: VecDeque<Event>,
+}
+
+impl Demuxer {
+    /// A demuxer whose timeline begins at `start`: zero, or where an earlier publisher's ended.
+    #[must_use]
+    pub fn starting_at(start: Ticks) -> Self {
+        Self { normaliser: Normaliser::starting_at(start), ..Self::default() }
+    }
+
+    #[must_use]
+    pub fn repairs(&self) -> Repairs {
+        self.normaliser.repairs()
+    }
+
+    pub fn push(&mut self, kind: TagKind, timestamp_ms: u32, body: Bytes, pool: &mut impl Pool) {
+        let kind = match kind {
+            TagKind::Script => {
+                self.events.extend(Metadata::parse(&body).map(Event::Metadata));
+                return;
+            }
+            TagKind::Video => TrackKind::Video,
+            TagKind::Audio => TrackKind::Audio,
+        };
+        body::parse(kind, body, &mut |message| {
+            let done = message.and_then(|message| self.message(message, timestamp_ms, pool));
+            if let Err(reason) = done {
+                self.events.push_back(Event::Skipped(reason));
+            }
+        });
+    }
+
+    pub fn poll(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn message(
+        &mut self,
+        message: Message,
+        timestamp_ms: u32,
+        pool: &mut impl Pool,
+    ) -> Result<(), SkipReason> {
+        let track = self.track(&message).ok_or(SkipReason::TooManyTracks)?;
+        let (called_keyframe, composition_offset, fraction, data) = match message.part {
+            Part::Configuration(record) => return track.configure(&record),
+            Part::Frame { called_keyframe, composition_offset, fraction, data } => {
+                (called_keyframe, composition_offset, fraction, data)
+            }
+        };
+        let frame = track.frame(data, called_keyframe, pool)?;
+        let announcement = track.announcement();
+        let arrival = Arrival { timestamp_ms, fraction, samples: frame.samples };
+        let stamp = self.normaliser.stamp(message.track, arrival);
+        if stamp.new_timeline {
+            self.events.push_back(Event::NewTimeline);
+        }
+        self.events.extend(announcement.map(Event::Track));
+        self.events.push_back(Event::Unit(AccessUnit {
+            track: message.track,
+            dts: stamp.dts,
+            composition_offset,
+            keyframe: frame.keyframe,
+            payload: frame.payload,
+        }));
+        Ok(())
+    }
+
+    /// The track of a message, begun anew when its codec is another one than before.
+    fn track(&mut self, message: &Message) -> Option<&mut TrackState> {
+        if !self.tracks.iter().any(|track| track.id() == message.track) {
+            self.tracks.push(TrackState::new(message.track, message.codec));
+        }
+        let track = self.tracks.iter_mut().find(|track| track.id() == message.track)?;
+        track.use_codec(message.codec);
+        Some(track)
+    }
+}
