@@ -4,7 +4,7 @@ use std::slice;
 use weir_protocol::media::Ticks;
 use weir_protocol::pool::Pool;
 
-use super::layout::{ADTS_FRAME_BYTES, ADTS_HEADER_BYTES, Audio, Layout};
+use super::layout::{Audio, Layout};
 use super::nal::Picture;
 use super::packet::{Adaptation, PacketWriter};
 use super::{Counters, State};
@@ -103,8 +103,7 @@ impl<'a> Schedule<'a> {
         let first = self.audio.first()?;
         let (mut count, mut bytes, mut end) = (0_usize, 0_usize, first.position);
         for sample in self.audio {
-            let size = sample.payload.len().saturating_add(ADTS_HEADER_BYTES);
-            bytes = bytes.saturating_add(size);
+            bytes = bytes.saturating_add(sample.payload.len());
             let fits = sample.position == end && bytes <= limits::AUDIO_PES_BYTES;
             if count > 0 && !fits {
                 break;
@@ -214,12 +213,7 @@ impl Item<'_> {
                 let mut unit = writer.unit(psi::AUDIO_PID, &mut counters.audio, *adaptation, len);
                 unit.put(&pes::audio_header(first.ts_pts, payload_len))?;
                 for sample in *samples {
-                    if frame_len(audio, sample) > 0 {
-                        if let Audio::Adts(adts) = audio {
-                            unit.put(&adts.header(sample.payload.len()))?;
-                        }
-                        unit.put(&sample.payload)?;
-                    }
+                    write_frame(audio, &sample.payload, |bytes| unit.put(bytes))?;
                 }
                 Some(())
             }
@@ -233,16 +227,28 @@ fn advance(counter: &mut u8, packets: u64) {
 
 fn sound_len(layout: &Layout, samples: &[Sample]) -> usize {
     let Some(audio) = layout.audio() else { return 0 };
-    samples.iter().fold(0, |sum, sample| sum.saturating_add(frame_len(audio, sample)))
+    samples.iter().fold(0, |sum, sample| sum.saturating_add(frame_len(audio, &sample.payload)))
 }
 
-/// Zero for a frame that its header cannot measure.
-fn frame_len(audio: Audio, sample: &Sample) -> usize {
-    let len = sample.payload.len();
+/// Bytes that [`write_frame`] gives.
+fn frame_len(audio: &Audio, payload: &[u8]) -> usize {
     match audio {
-        Audio::Mp3 { .. } => len,
-        Audio::Adts(_) => Some(len.saturating_add(ADTS_HEADER_BYTES))
-            .filter(|frame| *frame <= ADTS_FRAME_BYTES)
-            .unwrap_or(0),
+        Audio::Mp3 { .. } => payload.len(),
+        Audio::Adts(config) => config
+            .adts_header(payload.len())
+            .map_or(0, |header| header.len().saturating_add(payload.len())),
     }
+}
+
+/// Gives a frame with its header to `put`; nothing of a frame that is too long for its header.
+fn write_frame(
+    audio: &Audio,
+    payload: &[u8],
+    mut put: impl FnMut(&[u8]) -> Option<()>,
+) -> Option<()> {
+    if let Audio::Adts(config) = audio {
+        let Some(header) = config.adts_header(payload.len()) else { return Some(()) };
+        put(&header)?;
+    }
+    put(payload)
 }
