@@ -57,6 +57,7 @@ mod part;
 mod playlist;
 mod segmenter;
 mod timeline;
+mod tracks;
 mod ts;
 mod window;
 

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use weir_protocol::media::TrackKind::{Audio, Video};
 use weir_protocol::media::{AccessUnit, TIMESCALE, Ticks, Track, TrackKind};
 
 use crate::config::{Config, Shape};
@@ -10,6 +11,7 @@ use crate::limits;
 use crate::part::Sample;
 use crate::segmenter::Segmenter;
 use crate::timeline::{AudioClock, DecodeShift, frame_samples};
+use crate::tracks::Tracks;
 use crate::window::Window;
 
 /// Access units that are in no part, by reason.
@@ -31,8 +33,7 @@ pub struct Dropped {
 pub struct Packager {
     shape: Arc<Shape>,
     segmenter: Segmenter,
-    video: Option<Slot>,
-    audio: Option<Slot>,
+    tracks: Tracks,
     lead_in: Option<LeadIn>,
     /// PART-TARGET was chosen.
     measured: bool,
@@ -51,14 +52,6 @@ pub struct Packager {
     dropped: Dropped,
 }
 
-/// A declared track.
-#[derive(Debug)]
-struct Slot {
-    track: Track,
-    /// It sent something to start with: a keyframe, or any audio frame.
-    heard: bool,
-}
-
 const USUAL_PICTURE_STEP: Ticks = Ticks(TIMESCALE as i64 / 30);
 
 impl Packager {
@@ -69,8 +62,7 @@ impl Packager {
         Self {
             segmenter: Segmenter::new(shape.clone(), first_msn),
             shape,
-            video: None,
-            audio: None,
+            tracks: Tracks::default(),
             lead_in: Some(LeadIn::default()),
             measured: false,
             epoch: None,
@@ -90,9 +82,7 @@ impl Packager {
     /// Declares the stream's tracks, all of them each time. The first of each kind is packaged.
     /// Equal tracks change nothing; others start a new epoch at the next keyframe.
     pub fn set_tracks(&mut self, tracks: &[Track]) {
-        let first = |kind| tracks.iter().find(|track| track.kind() == kind);
-        declare(&mut self.video, first(TrackKind::Video));
-        declare(&mut self.audio, first(TrackKind::Audio));
+        self.tracks.declare(tracks);
     }
 
     /// The wall-clock time, since the Unix epoch, of the first access unit of the stretch that
@@ -104,22 +94,22 @@ impl Packager {
 
     /// Takes the next access unit; those of one track in decoding order.
     pub fn push(&mut self, unit: &AccessUnit) {
-        let kind = match unit.track {
-            id if is(&self.video, id) => TrackKind::Video,
-            id if is(&self.audio, id) => TrackKind::Audio,
-            _ => return self.dropped.not_in_epoch = self.dropped.not_in_epoch.saturating_add(1),
+        let Some(kind) = self.tracks.kind_of(unit.track).filter(|_| !self.ended) else {
+            return bump(&mut self.dropped.not_in_epoch);
         };
-        if unit.payload.is_empty() || self.ended {
-            self.dropped.empty = self.dropped.empty.saturating_add(1);
-            return;
+        if unit.payload.is_empty() {
+            return bump(&mut self.dropped.empty);
         }
-        let Some(lead_in) = &mut self.lead_in else { return self.place(kind, unit) };
-        match kind {
-            TrackKind::Video => lead_in.hold_picture(unit),
-            TrackKind::Audio => lead_in.hold_sound(unit),
+        match (&mut self.lead_in, kind) {
+            (None, Video) => return self.place_picture(unit),
+            (None, Audio) => return self.place_sound(unit),
+            (Some(lead_in), Video) => lead_in.hold_picture(unit),
+            (Some(lead_in), Audio) => lead_in.hold_sound(unit),
         }
         let pictures = if self.measured { 1 } else { limits::LEAD_IN_PICTURES };
-        if lead_in.is_over(self.video.is_some(), self.audio.is_some(), pictures) {
+        let declared = |kind| self.tracks.declared(kind).is_some();
+        let over = |lead_in: &LeadIn| lead_in.is_over(declared(Video), declared(Audio), pictures);
+        if self.lead_in.as_ref().is_some_and(over) {
             self.settle();
         }
     }
@@ -130,9 +120,8 @@ impl Packager {
         self.settle();
         self.flush();
         self.lead_in = Some(LeadIn::default());
-        for slot in [&mut self.video, &mut self.audio].into_iter().flatten() {
-            slot.heard = false;
-        }
+        self.tracks.set_heard(Video, false);
+        self.tracks.set_heard(Audio, false);
     }
 
     /// The stream is over: closes everything and ends the playlists. Nothing is taken after it.
@@ -173,12 +162,8 @@ impl Packager {
         };
         // Audio that is hours off the pictures is not the same programme.
         let near = |sound: Ticks| (sound - start).0.abs() <= self.shape.longest().0;
-        if let Some(slot) = &mut self.video {
-            slot.heard = picture.is_some();
-        }
-        if let Some(slot) = &mut self.audio {
-            slot.heard = sound.is_some_and(near);
-        }
+        self.tracks.set_heard(Video, picture.is_some());
+        self.tracks.set_heard(Audio, sound.is_some_and(near));
         self.measure(lead_in.units());
         self.start_stretch(on_timeline(start));
         for unit in lead_in.into_units() {
@@ -188,18 +173,18 @@ impl Packager {
 
     /// Chooses PART-TARGET, once.
     fn measure(&mut self, units: &[AccessUnit]) {
-        let pictures = || units.iter().filter(|unit| is(&self.video, unit.track));
+        let video = |unit: &&AccessUnit| self.tracks.kind_of(unit.track) == Some(Video);
+        let pictures = || units.iter().filter(video);
         for unit in pictures() {
             self.decode_shift.observe(unit.composition_offset);
         }
-        let leading = if self.video.as_ref().is_some_and(|slot| slot.heard) {
-            median_step(pictures().map(|unit| unit.dts))
-        } else {
-            self.audio.as_ref().zip(units.first()).and_then(|(slot, unit)| {
-                let codec = &slot.track.codec;
-                let samples = frame_samples(codec, &unit.payload);
-                Some(Ticks::from_rate(samples.into(), codec.sample_rate()?))
-            })
+        let leading = match (self.tracks.heard(Video), self.tracks.heard(Audio)) {
+            (Some(_), _) => median_step(pictures().map(|unit| unit.dts)),
+            (None, Some(audio)) => units.first().and_then(|unit| {
+                let samples = frame_samples(&audio.codec, &unit.payload);
+                Some(Ticks::from_rate(samples.into(), audio.codec.sample_rate()?))
+            }),
+            (None, None) => None,
         };
         if !self.measured {
             self.measured = true;
@@ -207,18 +192,11 @@ impl Packager {
         }
     }
 
-    /// What should be packaged: declared tracks that send.
-    fn heard(&self) -> (Option<&Track>, Option<&Track>) {
-        let heard = |slot: &'_ Option<Slot>| slot.as_ref().is_some_and(|slot| slot.heard);
-        (
-            self.video.as_ref().filter(|_| heard(&self.video)).map(|slot| &slot.track),
-            self.audio.as_ref().filter(|_| heard(&self.audio)).map(|slot| &slot.track),
-        )
-    }
-
+    /// The epoch has exactly the tracks that should be packaged.
     fn epoch_is_current(&self) -> bool {
-        let (video, audio) = self.heard();
-        self.epoch.as_ref().is_some_and(|epoch| epoch.video() == video && epoch.audio() == audio)
+        self.epoch.as_ref().is_some_and(|epoch| {
+            epoch.video() == self.tracks.heard(Video) && epoch.audio() == self.tracks.heard(Audio)
+        })
     }
 
     fn start_stretch(&mut self, start: Ticks) {
@@ -226,8 +204,8 @@ impl Packager {
             Some(epoch) if self.epoch_is_current() => epoch.clone(),
             previous => {
                 let number = previous.as_ref().map_or(0, |epoch| epoch.number().saturating_add(1));
-                let (video, audio) = self.heard();
-                Arc::new(Epoch::new(number, video.cloned(), audio.cloned()))
+                let heard = |kind| self.tracks.heard(kind).cloned();
+                Arc::new(Epoch::new(number, heard(Video), heard(Audio)))
             }
         };
         let rate = epoch.audio().and_then(|track| track.codec.sample_rate()).unwrap_or(1);
@@ -250,27 +228,17 @@ impl Packager {
         self.segmenter.finish();
     }
 
-    fn place(&mut self, kind: TrackKind, unit: &AccessUnit) {
-        match kind {
-            TrackKind::Video => self.place_picture(unit),
-            TrackKind::Audio => self.place_sound(unit),
-        }
-    }
-
     fn place_picture(&mut self, unit: &AccessUnit) {
         let at = on_timeline(unit.dts);
         if unit.keyframe {
-            if let Some(slot) = &mut self.video {
-                slot.heard = true;
-            }
+            self.tracks.set_heard(Video, true);
             if !self.epoch_is_current() {
                 self.flush_until(at);
                 self.start_stretch(at);
             }
         }
-        if !self.epoch_has(TrackKind::Video) {
-            self.dropped.not_in_epoch = self.dropped.not_in_epoch.saturating_add(1);
-            return;
+        if !self.epoch_has(Video) {
+            return bump(&mut self.dropped.not_in_epoch);
         }
         if self.is_break(at) {
             self.discontinuity();
@@ -279,12 +247,10 @@ impl Packager {
         let last_at = self.last_picture.as_ref().map(|last| last.at);
         match last_at {
             None if at > self.begin && !unit.keyframe => {
-                self.dropped.before_keyframe = self.dropped.before_keyframe.saturating_add(1);
-                return;
+                return bump(&mut self.dropped.before_keyframe);
             }
             Some(last) if at <= last => {
-                self.dropped.out_of_time = self.dropped.out_of_time.saturating_add(1);
-                return;
+                return bump(&mut self.dropped.out_of_time);
             }
             _ => {}
         }
@@ -308,37 +274,28 @@ impl Packager {
 
     fn place_sound(&mut self, unit: &AccessUnit) {
         let stamp = on_timeline(unit.dts);
-        if let Some(slot) = &mut self.audio {
-            slot.heard = true;
-        }
-        let (video, _) = self.heard();
-        if video.is_none() && !self.epoch_is_current() {
-            self.flush();
-            self.start_stretch(stamp);
-        }
-        let Some(track) = self.epoch.as_ref().and_then(|epoch| epoch.audio()).cloned() else {
-            self.dropped.not_in_epoch = self.dropped.not_in_epoch.saturating_add(1);
-            return;
-        };
-        if !self.epoch_has(TrackKind::Audio) {
-            self.dropped.not_in_epoch = self.dropped.not_in_epoch.saturating_add(1);
-            return;
-        }
-        let has_video = self.epoch_has(TrackKind::Video);
+        let has_video = self.epoch_has(Video);
         if self.is_break(stamp) {
             if has_video {
-                self.dropped.out_of_time = self.dropped.out_of_time.saturating_add(1);
-                return;
+                return bump(&mut self.dropped.out_of_time);
             }
             self.discontinuity();
             return self.push(unit);
         }
+        self.tracks.set_heard(Audio, true);
+        if self.tracks.heard(Video).is_none() && !self.epoch_is_current() {
+            self.flush();
+            self.start_stretch(stamp);
+        }
+        let epoch = self.epoch.clone().filter(|_| self.epoch_has(Audio));
+        let Some(track) = epoch.as_ref().and_then(|epoch| epoch.audio()) else {
+            return bump(&mut self.dropped.not_in_epoch);
+        };
         let picture = self.last_picture.as_ref().map(|last| last.at);
         let samples = frame_samples(&track.codec, &unit.payload);
         let placed = self.audio_clock.place(stamp, samples, picture);
         let Some(position) = placed.filter(|_| stamp >= self.begin) else {
-            self.dropped.out_of_time = self.dropped.out_of_time.saturating_add(1);
-            return;
+            return bump(&mut self.dropped.out_of_time);
         };
         let rate = track.codec.sample_rate().unwrap_or(1);
         let at = Ticks::from_rate(position, rate);
@@ -365,12 +322,11 @@ impl Packager {
 
     /// The epoch packages what is declared now for this kind.
     fn epoch_has(&self, kind: TrackKind) -> bool {
-        let Some(epoch) = &self.epoch else { return false };
-        let (packaged, declared) = match kind {
-            TrackKind::Video => (epoch.video(), &self.video),
-            TrackKind::Audio => (epoch.audio(), &self.audio),
-        };
-        packaged.is_some_and(|track| declared.as_ref().is_some_and(|slot| slot.track == *track))
+        let packaged = self.epoch.as_ref().and_then(|epoch| match kind {
+            Video => epoch.video(),
+            Audio => epoch.audio(),
+        });
+        packaged.is_some() && packaged == self.tracks.declared(kind)
     }
 
     /// Further from the frontier than a segment may be long: not the same timeline.
@@ -413,14 +369,8 @@ impl Packager {
     }
 }
 
-fn declare(slot: &mut Option<Slot>, track: Option<&Track>) {
-    if slot.as_ref().map(|slot| &slot.track) != track {
-        *slot = track.map(|track| Slot { track: track.clone(), heard: false });
-    }
-}
-
-fn is(slot: &Option<Slot>, id: weir_protocol::media::TrackId) -> bool {
-    slot.as_ref().is_some_and(|slot| slot.track.id == id)
+fn bump(count: &mut u64) {
+    *count = count.saturating_add(1);
 }
 
 fn on_timeline(stamp: Ticks) -> Ticks {
