@@ -1,0 +1,9 @@
+//! The packager from outside: what goes in and what players get.
+
+mod boxes;
+mod cutting;
+mod epochs;
+mod feed;
+mod goldens;
+mod requests;
+mod transport;
