@@ -20,7 +20,9 @@ pub struct Limits {
     /// The same after a publish is accepted: one message of the greatest size next to the
     /// half-done audio, data and further video tracks of a multitrack stream.
     pub unfinished_bytes_publishing: usize,
-    /// One message. An intra picture of 8K video at 200 Mbit/s stays below; 24 bits allow 16 MiB.
+    /// One command or control message. The longest real ones carry a signed token or two.
+    pub command_bytes: usize,
+    /// One media message. An intra picture of 8K video at 200 Mbit/s stays below; 24 bits allow 16 MiB.
     pub message_bytes: usize,
     /// Chunk streams in use at once. Encoders use up to six, multitrack ones a few more.
     pub chunk_streams: usize,
@@ -45,6 +47,7 @@ impl Default for Limits {
             media_timeout: Duration::from_secs(15),
             unfinished_bytes: 64 * 1024,
             unfinished_bytes_publishing: 16 * 1024 * 1024,
+            command_bytes: 32 * 1024,
             message_bytes: 8 * 1024 * 1024,
             chunk_streams: 64,
             min_chunk_size: 1,

@@ -104,6 +104,8 @@ pub struct Connect {
     pub swf_url: String,
     /// The peer speaks Enhanced RTMP.
     pub enhanced: bool,
+    /// The peer follows a request to reconnect (Enhanced RTMP v2).
+    pub reconnects: bool,
 }
 
 impl std::fmt::Debug for Connect {

@@ -1,4 +1,4 @@
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use crate::limits::{DEFAULT_CHUNK_SIZE, Limits, MAX_CHUNK_SIZE};
 use crate::pool::{Pool, Region};
@@ -11,7 +11,8 @@ mod tests;
 
 use header::{Continuation, Header, MAX_HEADER_BYTES};
 
-/// Puts messages together from chunks, each body straight into its own region.
+/// Puts messages together from chunks: each media body straight into its own region, commands and
+/// control on the heap as they arrive. Other types are skipped.
 ///
 /// Set Chunk Size and Abort concern this layer alone; they are obeyed here and not returned.
 ///
@@ -22,7 +23,8 @@ pub struct Reader<P: Pool> {
     pool: P,
     chunk_size: usize,
     min_chunk_size: u32,
-    max_message: usize,
+    max_media: usize,
+    max_command: usize,
     max_streams: usize,
     max_unfinished: usize,
     /// Declared bytes of the messages that have begun and are stored.
@@ -46,7 +48,10 @@ struct ChunkStream<R> {
 /// The body of the message that a chunk stream is in the middle of.
 enum Body<R> {
     None,
-    Stored(R),
+    Media(R),
+    /// Commands and control, with the number of bytes still to come. They are short and soon
+    /// gone, so they grow with what arrives, and a peer that only talks takes nothing of the pool.
+    Command(BytesMut, usize),
     /// Nobody wants it: this many bytes are still to come.
     Skipped(usize),
 }
@@ -65,7 +70,8 @@ impl<P: Pool> Reader<P> {
             pool,
             chunk_size: DEFAULT_CHUNK_SIZE as usize,
             min_chunk_size: limits.min_chunk_size,
-            max_message: limits.message_bytes,
+            max_media: limits.message_bytes,
+            max_command: limits.command_bytes,
             max_streams: limits.chunk_streams,
             max_unfinished: limits.unfinished_bytes,
             unfinished: 0,
@@ -182,19 +188,27 @@ impl<P: Pool> Reader<P> {
 
     fn begin_body(&mut self, header: &Header) -> Result<Body<P::Region>, Error> {
         let length = header.length as usize;
-        if length > self.max_message {
-            return Err(Error::MessageTooLong { length, limit: self.max_message });
+        let class = Class::of(header.kind);
+        let limit = match class {
+            Class::Command => self.max_command,
+            Class::Media | Class::Unknown => self.max_media,
+        };
+        if length > limit {
+            return Err(Error::MessageTooLong { length, limit });
         }
-        if !self.stores_media && is_media(header.kind) {
+        if class == Class::Unknown || (class == Class::Media && !self.stores_media) {
             return Ok(Body::Skipped(length));
         }
         let unfinished = self.unfinished.saturating_add(length);
         if unfinished > self.max_unfinished {
             return Err(Error::TooMuchUnfinished(self.max_unfinished));
         }
-        let region = self.pool.reserve(length).ok_or(Error::OutOfMemory)?;
+        let body = match class {
+            Class::Command => Body::Command(BytesMut::new(), length),
+            _ => Body::Media(self.pool.reserve(length).ok_or(Error::OutOfMemory)?),
+        };
         self.unfinished = unfinished;
-        Ok(Body::Stored(region))
+        Ok(body)
     }
 
     /// Copies what belongs to the open chunk; the message if that was its last byte.
@@ -213,12 +227,16 @@ impl<P: Pool> Reader<P> {
         if stream.body.remaining() > 0 {
             return None;
         }
-        let Body::Stored(region) = std::mem::replace(&mut stream.body, Body::None) else {
-            self.skipped = self.skipped.saturating_add(1);
-            return None;
+        let body = match std::mem::replace(&mut stream.body, Body::None) {
+            Body::Media(region) => region.freeze(),
+            Body::Command(bytes, _) => bytes.freeze(),
+            Body::None | Body::Skipped(_) => {
+                self.skipped = self.skipped.saturating_add(1);
+                return None;
+            }
         };
         self.unfinished = self.unfinished.saturating_sub(stream.header.length as usize);
-        Some(Message { header: stream.header.of_message(stream.id), body: region.freeze() })
+        Some(Message { header: stream.header.of_message(stream.id), body })
     }
 
     fn set_chunk_size(&mut self, body: &Bytes) -> Result<(), Error> {
@@ -245,7 +263,7 @@ impl<P: Pool> Reader<P> {
         match std::mem::replace(&mut stream.body, Body::None) {
             Body::None => return,
             Body::Skipped(_) => {}
-            Body::Stored(_) => {
+            Body::Media(_) | Body::Command(..) => {
                 let length = stream.header.length as usize;
                 self.unfinished = self.unfinished.saturating_sub(length);
             }
@@ -254,9 +272,23 @@ impl<P: Pool> Reader<P> {
     }
 }
 
-fn is_media(kind: u8) -> bool {
-    use kind::{AGGREGATE, AUDIO, DATA, DATA_AMF3, VIDEO};
-    matches!(kind, AUDIO | VIDEO | DATA | DATA_AMF3 | AGGREGATE)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    Media,
+    Command,
+    /// Shared objects and whatever else there may be.
+    Unknown,
+}
+
+impl Class {
+    fn of(kind: u8) -> Self {
+        use kind::{AGGREGATE, AUDIO, COMMAND, COMMAND_AMF3, DATA, DATA_AMF3, VIDEO};
+        match kind {
+            AUDIO | VIDEO | DATA | DATA_AMF3 | AGGREGATE => Self::Media,
+            COMMAND | COMMAND_AMF3 | kind::SET_CHUNK_SIZE..=kind::PEER_BANDWIDTH => Self::Command,
+            _ => Self::Unknown,
+        }
+    }
 }
 
 impl Header {
@@ -274,15 +306,19 @@ impl<R: Region> Body<R> {
     fn remaining(&self) -> usize {
         match self {
             Self::None => 0,
-            Self::Stored(region) => region.remaining(),
-            Self::Skipped(left) => *left,
+            Self::Media(region) => region.remaining(),
+            Self::Command(_, left) | Self::Skipped(left) => *left,
         }
     }
 
     fn put(&mut self, bytes: &[u8]) {
         match self {
             Self::None => {}
-            Self::Stored(region) => region.put(bytes),
+            Self::Media(region) => region.put(bytes),
+            Self::Command(body, left) => {
+                body.extend_from_slice(bytes);
+                *left = left.saturating_sub(bytes.len());
+            }
             Self::Skipped(left) => *left = left.saturating_sub(bytes.len()),
         }
     }

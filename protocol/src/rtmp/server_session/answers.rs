@@ -85,6 +85,16 @@ impl<P: Pool> ServerSession<P> {
         }
     }
 
+    /// Asks the peer to connect anew and go on there, for example before a restart; `false` if it
+    /// never said that it would (Enhanced RTMP v2, Reconnect Request).
+    pub fn request_reconnect(&mut self, description: &str) -> bool {
+        let can = self.connect.as_ref().is_some_and(|connect| connect.reconnects);
+        if can {
+            self.status(0, "status", "NetConnection.Connect.ReconnectRequest", description);
+        }
+        can
+    }
+
     pub(super) fn activity(&self, message_stream: u32) -> Option<Activity> {
         self.stream(message_stream).map(|stream| stream.activity.clone())
     }

@@ -18,6 +18,9 @@ const CAN_FORWARD: f64 = 4.0;
 /// Multitrack, and that ModEx signals are parsed (Enhanced RTMP v2, CapsExMask).
 const CAPABILITIES: f64 = 6.0;
 
+/// A flag of what a client says.
+const CAN_RECONNECT: u32 = 1;
+
 const CALL_FAILED: &str = "NetConnection.Call.Failed";
 const CONNECT_REJECTED: &str = "NetConnection.Connect.Rejected";
 const BAD_NAME: &str = "NetStream.Publish.BadName";
@@ -96,6 +99,7 @@ impl<P: Pool> ServerSession<P> {
         let text = |key| said.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let enhancements = ["fourCcList", "videoFourCcInfoMap", "audioFourCcInfoMap", "capsEx"];
         let enhanced = enhancements.iter().any(|key| said.get(key).is_some());
+        let capabilities = said.get("capsEx").and_then(Value::as_number).unwrap_or_default();
         self.connect = Some(Connect {
             app: text("app"),
             tc_url: text("tcUrl"),
@@ -103,6 +107,7 @@ impl<P: Pool> ServerSession<P> {
             page_url: text("pageUrl"),
             swf_url: text("swfUrl"),
             enhanced,
+            reconnects: capabilities as u32 & CAN_RECONNECT != 0,
         });
         self.link.send_chunk_size();
         // Limit type 2 is "dynamic" (RTMP 1.0 §5.4.5).

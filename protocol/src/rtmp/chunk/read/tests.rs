@@ -212,14 +212,15 @@ fn ch_11_budget_for_half_done_messages() {
         read_all(&mut reader, &chunk).map(drop)
     };
     assert_eq!(half_done(3, 20, [0, 0x40, 0]), Ok(()));
-    assert_eq!(half_done(4, 20, [0, 0x40, 0]), Ok(()));
+    assert_eq!(half_done(4, 17, [0, 0x40, 0]), Ok(()));
     assert_eq!(half_done(5, 9, [0x7f, 0xff, 0xff]), Ok(()), "unwanted media costs nothing");
-    assert_eq!(half_done(3, 20, [0, 0xc0, 0]), Ok(()), "replaces the first");
-    assert_eq!(half_done(7, 20, [0, 0, 200]), Err(Error::TooMuchUnfinished(65_536)));
-    assert_eq!(
-        half_done(8, 9, [0xff, 0xff, 0xff]),
-        Err(Error::MessageTooLong { length: 0xff_ffff, limit: limits.message_bytes })
-    );
+    assert_eq!(half_done(9, 19, [0x7f, 0xff, 0xff]), Ok(()), "nor do unknown types");
+    assert_eq!(half_done(3, 20, [0, 0x70, 0]), Ok(()), "replaces the first");
+    assert_eq!(half_done(7, 20, [0, 0x50, 0]), Ok(()));
+    assert_eq!(half_done(8, 20, [0, 0, 200]), Err(Error::TooMuchUnfinished(65_536)));
+    let too_long = |length, limit| Err(Error::MessageTooLong { length, limit });
+    assert_eq!(half_done(8, 9, [0xff, 0xff, 0xff]), too_long(0xff_ffff, limits.message_bytes));
+    assert_eq!(half_done(8, 4, [0, 0x80, 1]), too_long(0x8001, limits.command_bytes));
 }
 
 /// CH-14: an abort frees the half-done message and nothing else.
