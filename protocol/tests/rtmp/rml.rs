@@ -1,16 +1,19 @@
-//! The client of the rml_rtmp crate, which shares no code with Weir.
+//! Both ends of the rml_rtmp crate, which shares no code with Weir.
 
 use bytes::Bytes;
 use rml_rtmp::handshake::{Handshake, HandshakeProcessResult, PeerType};
 use rml_rtmp::sessions::{
     ClientSession, ClientSessionConfig, ClientSessionEvent, ClientSessionResult,
-    PublishRequestType, StreamMetadata,
+    PublishRequestType, ServerSession as RmlServer, ServerSessionConfig, ServerSessionEvent,
+    ServerSessionResult, StreamMetadata,
 };
 use rml_rtmp::time::RtmpTimestamp;
 use weir_protocol::flv::TagKind;
 use weir_protocol::pool::HeapPool;
 use weir_protocol::rtmp::message::MessageHeader;
-use weir_protocol::rtmp::{Event, Limits, Output, ServerSession};
+use weir_protocol::rtmp::{
+    ClientEvent, ClientSession as WeirClient, Event, Limits, Output, RtmpUrl, ServerSession,
+};
 
 struct Rml {
     client: ClientSession,
@@ -140,4 +143,89 @@ fn rml_plays() {
         let expected = ClientSessionEvent::VideoDataReceived { timestamp, data: body };
         assert_eq!(rml.client_events, [expected]);
     }
+}
+
+/// Weir's client publishes to the other's server. Chunk streams are not interleaved on the way,
+/// which that server could not take.
+#[test]
+fn weir_publishes_to_rml() {
+    let now = crate::start();
+    let url = RtmpUrl::parse("rtmp://h/live/k").unwrap();
+    let mut client = WeirClient::publish(url, Limits::default(), 1, HeapPool::default(), now);
+    let mut handshake = Handshake::new(PeerType::Server);
+    let mut bytes = sent(&mut client);
+    loop {
+        match handshake.process_bytes(&bytes).unwrap() {
+            HandshakeProcessResult::InProgress { response_bytes } => {
+                client.handle_input(now, &response_bytes).unwrap();
+                bytes = sent(&mut client);
+            }
+            HandshakeProcessResult::Completed { remaining_bytes, .. } => {
+                bytes = remaining_bytes;
+                break;
+            }
+        }
+    }
+    let (mut server, results) = RmlServer::new(ServerSessionConfig::new()).unwrap();
+    let mut results = results;
+    results.extend(server.handle_input(&bytes).unwrap());
+    let mut events = Vec::new();
+    let mut published = false;
+    let frame = Bytes::from(vec![7; 100_000]);
+    while !results.is_empty() {
+        for result in std::mem::take(&mut results) {
+            match result {
+                ServerSessionResult::OutboundResponse(packet) => {
+                    client.handle_input(now, &packet.bytes).unwrap();
+                }
+                ServerSessionResult::RaisedEvent(event) => {
+                    use ServerSessionEvent::{
+                        ConnectionRequested, PublishStreamRequested, ReleaseStreamRequested,
+                    };
+                    match event {
+                        ConnectionRequested { request_id, .. }
+                        | ReleaseStreamRequested { request_id, .. }
+                        | PublishStreamRequested { request_id, .. } => {
+                            results.extend(server.accept_request(request_id).unwrap());
+                        }
+                        event => events.push(event),
+                    }
+                }
+                ServerSessionResult::UnhandleableMessageReceived(_) => {}
+            }
+        }
+        while let Some(output) = client.poll_output() {
+            match output {
+                Output::Send(bytes) => results.extend(server.handle_input(&bytes).unwrap()),
+                Output::Event(event) => {
+                    assert_eq!(event, ClientEvent::Published);
+                    published = true;
+                    client.publish_media(TagKind::Video, 0x0100_0000, &frame);
+                    client.close();
+                }
+            }
+        }
+    }
+    assert!(published);
+    let stream = ("live".to_owned(), "k".to_owned());
+    let video = ServerSessionEvent::VideoDataReceived {
+        app_name: stream.0.clone(),
+        stream_key: stream.1.clone(),
+        data: frame,
+        timestamp: RtmpTimestamp::new(0x0100_0000),
+    };
+    let finished =
+        ServerSessionEvent::PublishStreamFinished { app_name: stream.0, stream_key: stream.1 };
+    assert!(events.contains(&video));
+    assert!(events.contains(&finished));
+}
+
+fn sent(client: &mut WeirClient<HeapPool>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while let Some(output) = client.poll_output() {
+        if let Output::Send(more) = output {
+            bytes.extend(more);
+        }
+    }
+    bytes
 }
