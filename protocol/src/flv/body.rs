@@ -64,8 +64,8 @@ impl From<&CodecConfig> for Codec {
     }
 }
 
-/// Packet types of the Enhanced form, audio and video alike.
-pub(super) mod packet_type {
+/// What a body of the Enhanced form holds (its packet type), audio and video alike.
+pub(super) mod body_type {
     pub(in crate::flv) const SEQUENCE_START: u8 = 0;
     pub(in crate::flv) const CODED_FRAMES: u8 = 1;
     pub(in crate::flv) const SEQUENCE_END: u8 = 2;
@@ -146,17 +146,17 @@ fn video(
         LEGACY_HEVC => Codec::Hevc,
         other => return Err(SkipReason::UnsupportedCodec(CodecId::Video(other))),
     };
-    let packet_type = body.try_get_u8()?;
+    let body_type = body.try_get_u8()?;
     let composition_offset = composition_time(&mut body)?;
-    let part = match packet_type {
-        packet_type::SEQUENCE_START => Part::Configuration(body),
-        packet_type::CODED_FRAMES => Part::Frame {
+    let part = match body_type {
+        body_type::SEQUENCE_START => Part::Configuration(body),
+        body_type::CODED_FRAMES => Part::Frame {
             called_keyframe: frame_type == FRAME_TYPE_KEY,
             composition_offset,
             fraction: Ticks::ZERO,
             data: body,
         },
-        packet_type::SEQUENCE_END => return Ok(()),
+        body_type::SEQUENCE_END => return Ok(()),
         _ => return Err(SkipReason::Unknown),
     };
     each(Ok(Message { track: track_id(TrackKind::Video, 0)?, codec, part }));
@@ -204,21 +204,20 @@ impl Enhanced {
         &self,
         index: u8,
         codec: Codec,
-        packet_type: u8,
+        body_type: u8,
         mut data: Bytes,
     ) -> Result<Option<Message>, SkipReason> {
-        let part = match (packet_type, self.kind) {
-            (packet_type::SEQUENCE_START, _) => Part::Configuration(data),
-            (packet_type::CODED_FRAMES, _) | (packet_type::CODED_FRAMES_X, TrackKind::Video) => {
-                let timed =
-                    packet_type == packet_type::CODED_FRAMES && codec.has_composition_time();
+        let part = match (body_type, self.kind) {
+            (body_type::SEQUENCE_START, _) => Part::Configuration(data),
+            (body_type::CODED_FRAMES, _) | (body_type::CODED_FRAMES_X, TrackKind::Video) => {
+                let timed = body_type == body_type::CODED_FRAMES && codec.has_composition_time();
                 let composition_offset =
                     if timed { composition_time(&mut data)? } else { Ticks::ZERO };
                 let Self { called_keyframe, fraction, .. } = *self;
                 Part::Frame { called_keyframe, composition_offset, fraction, data }
             }
-            (packet_type::SEQUENCE_END | packet_type::METADATA, _)
-            | (packet_type::MPEG2TS_SEQUENCE_START, TrackKind::Video) => return Ok(None),
+            (body_type::SEQUENCE_END | body_type::METADATA, _)
+            | (body_type::MPEG2TS_SEQUENCE_START, TrackKind::Video) => return Ok(None),
             _ => return Err(SkipReason::Unknown),
         };
         Ok(Some(Message { track: track_id(self.kind, index)?, codec, part }))
@@ -229,29 +228,29 @@ impl Enhanced {
 fn enhanced(
     kind: TrackKind,
     frame_type: u8,
-    mut packet_type: u8,
+    mut body_type: u8,
     mut body: Bytes,
     each: &mut impl FnMut(Result<Message, SkipReason>),
 ) -> Result<(), SkipReason> {
     let mut fraction = Ticks::ZERO;
-    while packet_type == packet_type::MOD_EX {
+    while body_type == body_type::MOD_EX {
         let (next, nanoseconds) = mod_ex(&mut body)?;
-        packet_type = next;
+        body_type = next;
         fraction += Ticks::from_rate(nanoseconds.into(), 1_000_000_000);
     }
-    if frame_type == FRAME_TYPE_COMMAND && packet_type != packet_type::METADATA {
+    if frame_type == FRAME_TYPE_COMMAND && body_type != body_type::METADATA {
         return Ok(());
     }
     let head = Enhanced { kind, called_keyframe: frame_type == FRAME_TYPE_KEY, fraction };
     let multitrack = match kind {
-        TrackKind::Video => packet_type::VIDEO_MULTITRACK,
-        TrackKind::Audio => packet_type::AUDIO_MULTITRACK,
+        TrackKind::Video => body_type::VIDEO_MULTITRACK,
+        TrackKind::Audio => body_type::AUDIO_MULTITRACK,
     };
-    if packet_type == multitrack {
+    if body_type == multitrack {
         return tracks(&head, body, each);
     }
     let codec = codec(&mut body, kind)?;
-    if let Some(message) = head.message(0, codec, packet_type, body)? {
+    if let Some(message) = head.message(0, codec, body_type, body)? {
         each(Ok(message));
     }
     Ok(())
@@ -268,7 +267,7 @@ fn tracks(
     const MANY_TRACKS_MANY_CODECS: u8 = 2;
 
     let types = body.try_get_u8()?;
-    let (multitrack_type, packet_type) = (types >> 4, types & 0xf);
+    let (multitrack_type, body_type) = (types >> 4, types & 0xf);
     let shared_codec = match multitrack_type {
         ONE_TRACK | MANY_TRACKS => Some(codec(&mut body, head.kind)?),
         MANY_TRACKS_MANY_CODECS => None,
@@ -282,7 +281,7 @@ fn tracks(
             _ => body.try_get_uint(3)?,
         };
         let data = take(&mut body, len)?;
-        let message = codec.and_then(|codec| head.message(index, codec, packet_type, data));
+        let message = codec.and_then(|codec| head.message(index, codec, body_type, data));
         if let Some(message) = message.transpose() {
             each(message);
         }
@@ -290,7 +289,7 @@ fn tracks(
     Ok(())
 }
 
-/// Extra bytes before the real packet type: that type, and the nanoseconds if they tell some.
+/// Extra bytes before the real type: that, and the nanoseconds if they tell some.
 fn mod_ex(body: &mut Bytes) -> Result<(u8, u32), SkipReason> {
     const TIMESTAMP_OFFSET_NANO: u8 = 0;
     let len = match body.try_get_u8()? {

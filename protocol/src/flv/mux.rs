@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::Metadata;
 use super::body::{
     Codec, FRAME_TYPE_INTER, FRAME_TYPE_KEY, LEGACY_AVC, SOUND_AAC, SOUND_EX_HEADER, SOUND_MP3,
-    VIDEO_EX_HEADER, packet_type, track_index,
+    VIDEO_EX_HEADER, body_type, track_index,
 };
 use crate::amf0::{self, Value};
 use crate::codec::CodecConfig;
@@ -34,14 +34,14 @@ pub fn sequence_header(track: &Track) -> Option<Bytes> {
         CodecConfig::Opus(config) => config.identification_header().into(),
         CodecConfig::Mp3(_) => return None,
     };
-    let header = header(track, packet_type::SEQUENCE_START, true, Ticks::ZERO);
+    let header = header(track, body_type::SEQUENCE_START, true, Ticks::ZERO);
     Some([&header[..], &record[..]].concat().into())
 }
 
 /// The bytes between the tag or message header and an access unit's payload.
 #[must_use]
 pub fn unit_header(track: &Track, unit: &AccessUnit) -> UnitHeader {
-    header(track, packet_type::CODED_FRAMES, unit.keyframe, unit.composition_offset)
+    header(track, body_type::CODED_FRAMES, unit.keyframe, unit.composition_offset)
 }
 
 /// A few bytes, without allocation.
@@ -72,20 +72,20 @@ impl Deref for UnitHeader {
     }
 }
 
-fn header(track: &Track, packet_type: u8, keyframe: bool, offset: Ticks) -> UnitHeader {
+fn header(track: &Track, body_type: u8, keyframe: bool, offset: Ticks) -> UnitHeader {
     let codec = Codec::from(&*track.codec);
     let index = track_index(track.id);
     let frame_type = if keyframe { FRAME_TYPE_KEY } else { FRAME_TYPE_INTER };
     let mut header = UnitHeader::default();
     match (codec, index) {
         (Codec::Avc, 0) => {
-            header.put(&[frame_type << 4 | LEGACY_AVC, packet_type]);
+            header.put(&[frame_type << 4 | LEGACY_AVC, body_type]);
             header.put(&composition_time(offset));
             return header;
         }
         (Codec::Aac, 0) => {
             // The rate and channel bits have fixed values for AAC (FLV v10.1 §E.4.2.1).
-            header.put(&[SOUND_AAC << 4 | 0xf, packet_type]);
+            header.put(&[SOUND_AAC << 4 | 0xf, body_type]);
             return header;
         }
         (Codec::Mp3, 0) => {
@@ -95,22 +95,22 @@ fn header(track: &Track, packet_type: u8, keyframe: bool, offset: Ticks) -> Unit
         _ => {}
     }
     let (first, multitrack) = match codec.kind() {
-        TrackKind::Video => (VIDEO_EX_HEADER | frame_type << 4, packet_type::VIDEO_MULTITRACK),
-        TrackKind::Audio => (SOUND_EX_HEADER << 4, packet_type::AUDIO_MULTITRACK),
+        TrackKind::Video => (VIDEO_EX_HEADER | frame_type << 4, body_type::VIDEO_MULTITRACK),
+        TrackKind::Audio => (SOUND_EX_HEADER << 4, body_type::AUDIO_MULTITRACK),
     };
-    let timed = codec.has_composition_time() && packet_type == packet_type::CODED_FRAMES;
-    let packet_type =
-        if timed && offset == Ticks::ZERO { packet_type::CODED_FRAMES_X } else { packet_type };
+    let timed = codec.has_composition_time() && body_type == body_type::CODED_FRAMES;
+    let body_type =
+        if timed && offset == Ticks::ZERO { body_type::CODED_FRAMES_X } else { body_type };
     if index == 0 {
-        header.put(&[first | packet_type]);
+        header.put(&[first | body_type]);
         header.put(&codec.four_cc());
     } else {
         // One track, whose body goes to the end of the message.
-        header.put(&[first | multitrack, packet_type]);
+        header.put(&[first | multitrack, body_type]);
         header.put(&codec.four_cc());
         header.put(&[index]);
     }
-    if packet_type == packet_type::CODED_FRAMES && timed {
+    if body_type == body_type::CODED_FRAMES && timed {
         header.put(&composition_time(offset));
     }
     header

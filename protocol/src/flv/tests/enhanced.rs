@@ -1,0 +1,127 @@
+use super::*;
+
+#[test]
+fn hevc_is_understood_under_three_names() {
+    let frames = ["00000003 260188", "00000003 020188"];
+    let expected = ["track 0 hvc1.1.6.L60.90", "unit 0 key at 0 -1 of 7", "unit 0 at 40 +0 of 7"];
+    for (start, key, inter) in [
+        ("1c00000000", "1c01ffffff", "2c01000000"),
+        ("1700000000", "1701ffffff", "2701000000"),
+        ("90 68766331", "91 68766331 ffffff", "a3 68766331"),
+    ] {
+        check(
+            &[
+                &format!("v{start}{HVCC}"),
+                &format!("v{key}{}", frames[0]),
+                &format!("v{inter}{}", frames[1]),
+                &format!("v{start}{HVCC}"),
+            ],
+            &expected,
+        );
+    }
+}
+
+#[test]
+fn av1_and_vp9_take_from_keyframes_what_headers_lack() {
+    let av1_frame = "320140";
+    for start in [AV1C, "81000c00"] {
+        check(
+            &[
+                &format!("v90 61763031 {start}"),
+                &format!("va1 61763031 {av1_frame}"),
+                &format!("v91 61763031 {AV1_KEYFRAME}"),
+                &format!("va1 61763031 {av1_frame}"),
+            ],
+            &[
+                if start == AV1C {
+                    "skipped: frame before the first keyframe"
+                } else {
+                    "skipped: frame before its codec configuration"
+                },
+                "track 0 av01.0.00M.08",
+                "unit 0 key at 0 +0 of 17",
+                "unit 0 at 40 +0 of 3",
+            ],
+        );
+    }
+    let wider = VP9_KEYFRAME.replace("13f", "27f");
+    check(
+        &[
+            "v90 76703039 01000000 000b820202020000",
+            &format!("v91 76703039 {VP9_KEYFRAME}"),
+            "va1 76703039 8600",
+            &format!("v91 76703039 {VP9_KEYFRAME}"),
+            &format!("v91 76703039 {wider}"),
+        ],
+        &[
+            "track 0 vp09.00.11.08",
+            "unit 0 key at 0 +0 of 16",
+            "unit 0 at 40 +0 of 2",
+            "unit 0 key at 80 +0 of 16",
+            "track 0 vp09.00.11.08",
+            "unit 0 key at 120 +0 of 16",
+        ],
+    );
+}
+
+#[test]
+fn opus_and_mp3_need_no_header() {
+    check(
+        &[
+            "a91 4f707573 f801",
+            "a90 4f707573 4f707573486561640102380180bb0000000000",
+            "a91 4f707573 f801",
+        ],
+        &["track 1 opus", "unit 1 key at 0 +0 of 2", "unit 1 key at 20 +0 of 2"],
+    );
+    check(&["a2f fffb5044"], &["track 1 mp4a.40.34", "unit 1 key at 0 +0 of 4"]);
+    check(&["a91 2e6d7033 fffb5044"], &["track 1 mp4a.40.34", "unit 1 key at 0 +0 of 4"]);
+    check(&["a2f 00000000"], &["skipped: frame before its codec configuration"]);
+}
+
+#[test]
+fn tracks_and_extensions_of_enhanced_rtmp_v2_are_read() {
+    let record_len = format!("{:06x}", hex(AVCC).len());
+    let record = format!("{record_len}{AVCC}");
+    check(
+        &[
+            // Many tracks of one codec, then one track, then many codecs, one unknown among them.
+            &format!("v96 10 61766331 00 {record} 02 {record}"),
+            "v96 01 61766331 02 000000 00000002 6588",
+            "v96 23 61766331 00 000006 00000002 6588 76766331 01 000000 61766331 09 000000",
+            // 999 999 ns further on.
+            "va7 02 0f423f 03 61766331 00000002 4188",
+            "va7 ff 00ff 00 03 61766331 00000002 4188",
+            "va6 33 00",
+            "va6 13 61766331 00 0000ff 00",
+        ],
+        &[
+            "track 4 avc1.4d401f",
+            "unit 4 key at 0 +0 of 6",
+            "track 0 avc1.4d401f",
+            "unit 0 key at 40 +0 of 6",
+            "skipped: codec 'vvc1' is not supported",
+            "skipped: more tracks than supported",
+            "unit 0 at 81 +0 of 6",
+            "skipped: message is cut off",
+            "skipped: message of an unknown type",
+            "skipped: message is cut off",
+        ],
+    );
+}
+
+#[test]
+fn a_codec_change_begins_the_track_anew() {
+    check(
+        &["aaf001210", "aaf01aa", "a2f fffb5044", "aaf01aa", "aaf001208", "aaf01aa"],
+        &[
+            "track 1 mp4a.40.2",
+            "unit 1 key at 0 +0 of 1",
+            "track 1 mp4a.40.34",
+            "unit 1 key at 23 +0 of 4",
+            "skipped: frame before its codec configuration",
+            "track 1 mp4a.40.2",
+            "unit 1 key at 160 +0 of 1",
+        ],
+    );
+}
