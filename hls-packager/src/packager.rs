@@ -161,9 +161,9 @@ impl Packager {
             return;
         };
         // Audio that is hours off the pictures is not the same programme.
-        let near = |sound: Ticks| (sound - start).0.abs() <= self.shape.longest().0;
+        let near = sound.is_some_and(|sound| !self.is_far(sound, start));
         self.tracks.set_heard(Video, picture.is_some());
-        self.tracks.set_heard(Audio, sound.is_some_and(near));
+        self.tracks.set_heard(Audio, near);
         self.measure(lead_in.units());
         self.start_stretch(on_timeline(start));
         for unit in lead_in.into_units() {
@@ -240,11 +240,13 @@ impl Packager {
         if !self.epoch_has(Video) {
             return bump(&mut self.dropped.not_in_epoch);
         }
-        if self.is_break(at) {
+        let last_at = self.last_picture.as_ref().map(|last| last.at);
+        // Pictures that come long after their sound still follow on each other.
+        let follows = last_at.is_some_and(|last| !self.is_far(at, last));
+        if !follows && self.is_break(at) {
             self.discontinuity();
             return self.push(unit);
         }
-        let last_at = self.last_picture.as_ref().map(|last| last.at);
         match last_at {
             None if at > self.begin && !unit.keyframe => {
                 return bump(&mut self.dropped.before_keyframe);
@@ -274,7 +276,7 @@ impl Packager {
 
     fn place_sound(&mut self, unit: &AccessUnit) {
         let stamp = on_timeline(unit.dts);
-        let has_video = self.epoch_has(Video);
+        let has_video = self.epoch.as_ref().is_some_and(|epoch| epoch.video().is_some());
         if self.is_break(stamp) {
             if has_video {
                 return bump(&mut self.dropped.out_of_time);
@@ -283,7 +285,10 @@ impl Packager {
             return self.push(unit);
         }
         self.tracks.set_heard(Audio, true);
-        if self.tracks.heard(Video).is_none() && !self.epoch_is_current() {
+        // With pictures, all changes wait for a keyframe.
+        let alone = self.tracks.heard(Video).is_none()
+            && (!has_video || self.tracks.declared(Video).is_none());
+        if alone && !self.epoch_is_current() {
             self.flush();
             self.start_stretch(stamp);
         }
@@ -331,7 +336,11 @@ impl Packager {
 
     /// Further from the frontier than a segment may be long: not the same timeline.
     fn is_break(&self, at: Ticks) -> bool {
-        (at - self.segmenter.frontier()).0.saturating_abs() > self.shape.longest().0
+        self.is_far(at, self.segmenter.frontier())
+    }
+
+    fn is_far(&self, a: Ticks, b: Ticks) -> bool {
+        (a - b).0.saturating_abs() > self.shape.longest().0
     }
 
     fn end_last_picture(&mut self, next: Ticks) {
@@ -362,7 +371,7 @@ impl Packager {
 
     /// [`Packager::flush`] where the next picture, at `next`, is known.
     fn flush_until(&mut self, next: Ticks) {
-        if !self.is_break(next) {
+        if self.last_picture.as_ref().is_some_and(|last| !self.is_far(next, last.at)) {
             self.end_last_picture(next);
         }
         self.flush();

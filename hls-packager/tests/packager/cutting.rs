@@ -249,6 +249,24 @@ fn outrageous_audio_is_dropped_and_pictures_go_on() {
 }
 
 #[test]
+fn pictures_long_after_their_sound_are_no_break() {
+    let feed = Feed { seconds: 30, ..Feed::default() };
+    let mut units = feed.units();
+    let arrival = |unit: &AccessUnit| match unit.track {
+        VIDEO if unit.dts > Ticks::from_ms(5000) => unit.dts + Ticks::from_ms(8000),
+        _ => unit.dts,
+    };
+    units.sort_by_key(arrival);
+    let mut packager =
+        feed.packager(Config { prefix: "p".into(), window: 30, ..Config::default() });
+    let (window, parts) = run(&mut packager, &units);
+    let text = String::from_utf8(window.media_playlist(Format::Fmp4).to_vec()).unwrap();
+    assert!(!text.contains("DISCONTINUITY\n"));
+    let total = parts.iter().fold(Ticks(0), |sum, part| sum + part.duration());
+    assert!((seconds(total) - 30.0).abs() < 0.1, "{}", seconds(total));
+}
+
+#[test]
 fn open_segments_are_bounded_in_bytes_and_units() {
     let mut packager = Feed::default().packager(Config { prefix: "p".into(), ..Config::default() });
     let payload = nals(&[&vec![0x41; 2 << 20]]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_hls::{Config, Format, MissingInTs, Packager, Window};
 use weir_protocol::media::{AccessUnit, Ticks, Track};
 
-use crate::feed::{Feed, aac_track, avc_track, opus_track};
+use crate::feed::{AUDIO, Feed, VIDEO, aac_track, avc_track, opus_track};
 
 fn text(window: &Window) -> String {
     String::from_utf8(window.media_playlist(Format::Fmp4).to_vec()).unwrap()
@@ -60,6 +60,35 @@ fn a_changed_configuration_is_a_new_epoch_at_the_next_keyframe() {
     levels.dedup();
     assert_eq!(levels, ["avc1.64001f", "avc1.640028"]);
     assert!(packager.dropped().before_keyframe == 0 && packager.dropped().not_in_epoch == 0);
+}
+
+#[test]
+fn audio_between_a_new_configuration_and_its_keyframe_waits_for_it() {
+    let feed = Feed::default();
+    let mut packager = feed.packager(config());
+    push(&mut packager, &feed.units());
+    packager.set_tracks(&[avc_track(40), aac_track(48_000)]);
+    let second = Feed { start_ms: 10_000, ..feed };
+    let mut units = second.units();
+    let keyframe = units.iter().position(|unit| unit.track == VIDEO).unwrap();
+    units.swap(keyframe, keyframe + 1);
+    assert_eq!(units[keyframe].track, AUDIO);
+    push(&mut packager, &units);
+    let window = packager.window();
+    assert_eq!((discontinuities(&window), count(&window, "#EXT-X-MAP")), (1, 2));
+}
+
+#[test]
+fn a_track_that_is_no_longer_declared_is_left_out() {
+    let feed = Feed::default();
+    let mut packager = feed.packager(config());
+    push(&mut packager, &feed.units());
+    packager.set_tracks(&[aac_track(48_000)]);
+    let sound = Feed { rate: None, start_ms: 10_000, ..feed };
+    push(&mut packager, &sound.units());
+    let window = packager.window();
+    assert!(window.epoch().unwrap().video().is_none());
+    assert_eq!((discontinuities(&window), count(&window, "#EXT-X-MAP")), (1, 2));
 }
 
 #[test]
