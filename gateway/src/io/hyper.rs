@@ -44,6 +44,13 @@ impl HyperIo {
         HyperIo { conn, arena, queue: Batch::new(), sending: None, deadline }
     }
 
+    /// The connection itself, when hyper is done with it (after a switch of protocols). What hyper has
+    /// not flushed is lost.
+    #[must_use]
+    pub fn into_conn(self) -> Conn {
+        self.conn
+    }
+
     /// Takes as much as the queue has room for.
     fn enqueue(&mut self, slices: &[IoSlice]) -> usize {
         let mut taken = 0;

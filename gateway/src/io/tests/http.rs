@@ -1,5 +1,6 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::future::{poll_fn, ready};
 use std::io::Write;
 use std::net::Shutdown;
 use std::pin::Pin;
@@ -14,7 +15,7 @@ use hyper::{Request, Response};
 use socket2::SockRef;
 use weir_protocol::pool::Pool;
 
-use super::super::{Arena, ArenaPool, HyperIo};
+use super::super::{Arena, ArenaPool, Batch, HyperIo};
 use super::*;
 
 /// A body of several pieces, as a part is (headers, then payload slices).
@@ -133,5 +134,31 @@ fn a_peer_that_leaves_ends_the_answer() {
         });
         assert!(serve(conn, arena, PATIENCE).await.is_err());
         leaving.join().unwrap();
+    });
+}
+
+#[test]
+fn the_connection_can_be_taken_back_after_a_switch_of_protocols() {
+    on_each_backend(|| async {
+        let arena = Arena::reserve(16 << 20).unwrap();
+        let (conn, mut peer) = pair();
+        let request = "GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nearly";
+        peer.write_all(request.as_bytes()).unwrap();
+        let answer = service_fn(|_| {
+            let switching = Response::builder().status(101).header("connection", "upgrade");
+            ready(switching.header("upgrade", "x").body(Pieces(VecDeque::new())))
+        });
+        let mut serving =
+            http1::Builder::new().serve_connection(HyperIo::new(conn, arena, PATIENCE), answer);
+        poll_fn(|cx| serving.poll_without_shutdown(cx)).await.unwrap();
+        let parts = serving.into_parts();
+        assert_eq!(parts.read_buf, "early");
+        let conn = parts.io.into_conn();
+        let mut batch = Batch::new();
+        batch.small(b"raw");
+        conn.send(batch).await.1.unwrap();
+        drop(conn);
+        let heard = read_to_end(peer);
+        assert!(heard.starts_with(b"HTTP/1.1 101 ") && heard.ends_with(b"\r\n\r\nraw"));
     });
 }
