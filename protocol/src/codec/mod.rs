@@ -121,7 +121,7 @@ impl CodecConfig {
     pub fn frame_samples(&self, payload: &[u8]) -> Option<u32> {
         match self {
             Self::Aac(config) => Some(config.frame_samples),
-            Self::Opus(_) => opus::samples(payload),
+            Self::Opus(_) => opus::packet_samples(payload),
             Self::Mp3(_) => mp3::samples(payload),
             Self::Avc(_) | Self::Hevc(_) | Self::Av1(_) | Self::Vp9(_) => None,
         }

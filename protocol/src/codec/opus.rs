@@ -105,7 +105,7 @@ fn dops(channels: u8, pre_skip: u16, input_rate: u32, gain: i16, mapping: u8) ->
 
 /// Samples per channel at 48 kHz in a packet (RFC 6716 §3.1); `None` when it is not valid.
 #[must_use]
-pub fn samples(packet: &[u8]) -> Option<u32> {
+pub fn packet_samples(packet: &[u8]) -> Option<u32> {
     let toc = *packet.first()?;
     let duration = u32::from(toc >> 3 & 3);
     let frame = match toc >> 3 {

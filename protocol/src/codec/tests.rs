@@ -245,7 +245,7 @@ fn opus_durations_follow_the_toc() {
         (&[0xfb, 0x07], None),
     ];
     for (packet, samples) in table {
-        assert_eq!(opus::samples(packet), samples, "{packet:02x?}");
+        assert_eq!(opus::packet_samples(packet), samples, "{packet:02x?}");
     }
 }
 
@@ -320,7 +320,7 @@ fn no_bytes_make_a_parser_panic() {
             let _ = config.adts_header(bytes.len());
         }
         let _ = opus::Config::parse(&bytes);
-        let _ = opus::samples(&bytes);
+        let _ = opus::packet_samples(&bytes);
         let _ = mp3::samples(&bytes);
         let _ = avc::is_keyframe(&bytes, true);
         let _ = hevc::is_keyframe(&bytes);
