@@ -1,16 +1,12 @@
 //! From stamps to the containers' clocks.
 
 use weir_protocol::codec::CodecConfig;
-use weir_protocol::codec::{mp3, opus};
-use weir_protocol::media::Ticks;
+use weir_protocol::media::{TIMESCALE, Ticks};
 
 use crate::limits;
 
 /// Audio frames over which the usual distance between sound and picture stamps is averaged.
 const SKEW_FRAMES: u32 = 32;
-
-/// 20 ms, as every Opus encoder does unless told otherwise: for a packet that tells nothing.
-const OPUS_SAMPLES: u32 = opus::SAMPLE_RATE / 50;
 
 /// Places audio frames by counting samples, so that the milliseconds of their stamps neither
 /// tremble nor drift (ISO 14496-12 §8.8.8 wants durations that add up).
@@ -137,15 +133,11 @@ impl DecodeShift {
     }
 }
 
-/// Samples that a frame lasts, on the track's own clock.
+/// Samples that a frame lasts, on the track's own clock. A frame that does not tell lasts 20 ms, as
+/// every Opus encoder's do unless told otherwise.
 pub(crate) fn frame_samples(codec: &CodecConfig, payload: &[u8]) -> u32 {
-    match codec {
-        CodecConfig::Aac(config) => config.frame_samples,
-        CodecConfig::Mp3(config) => mp3::samples(payload).unwrap_or(config.frame_samples),
-        CodecConfig::Opus(_) => opus::packet_samples(payload).unwrap_or(OPUS_SAMPLES),
-        CodecConfig::Avc(_) | CodecConfig::Hevc(_) | CodecConfig::Av1(_) | CodecConfig::Vp9(_) => 0,
-    }
-    .max(1)
+    let usual = codec.sample_rate().unwrap_or(TIMESCALE) / 50;
+    codec.frame_samples(payload).unwrap_or(usual).max(1)
 }
 
 #[cfg(test)]
