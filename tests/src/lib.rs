@@ -5,6 +5,7 @@
 //! test fail: a test that was skipped proves nothing.
 
 pub mod browser;
+pub mod fuzz;
 pub mod gateway;
 pub mod http;
 pub mod mp4;
