@@ -51,14 +51,21 @@ impl Gateway {
     /// When it does not, with its log.
     #[must_use]
     pub fn start(backend: Backend, arguments: &[&str]) -> Self {
+        let free = ["--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+        Self::start_with(backend, &[&free, arguments].concat())
+    }
+
+    /// Like [`Gateway::start`], with the listeners' addresses among the arguments.
+    ///
+    /// # Panics
+    /// When it does not start, with its log.
+    #[must_use]
+    pub fn start_with(backend: Backend, arguments: &[&str]) -> Self {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let scratch = Scratch::new();
         let mut command = Command::new(tools::gateway_binary());
         command.args(["run", "--io", backend.name()]);
-        for listener in ["--rtmp", "--http", "--admin"] {
-            command.args([listener, "127.0.0.1:0"]);
-        }
         let command = command.args(arguments).current_dir(scratch.path());
         let (process, stdout) = Process::start_piped("gateway", command, scratch.path());
         let addresses = ready_line(&process, stdout);
@@ -105,17 +112,24 @@ impl Gateway {
         &mut self.process
     }
 
-    /// Waits until the TS playlist of `stream` has a segment, and gives it.
+    /// The listeners' names and addresses, to start another gateway with.
+    #[must_use]
+    pub fn listeners(&self) -> Vec<(String, String)> {
+        let of = |name: &str| (name.to_owned(), self.address(name).to_owned());
+        ["rtmp", "http", "admin"].map(of).to_vec()
+    }
+
+    /// Waits until the playlist at `path` is there, and gives it. A gateway serves a playlist only
+    /// once a player can play it.
     ///
     /// # Panics
     /// When that takes too long, or the gateway ends.
-    pub fn wait_for_stream(&mut self, stream: &str) -> String {
-        let url = self.http(&format!("{stream}.m3u8"));
-        wait_until(&format!("a segment of {stream}"), STREAM_WITHIN, || {
+    pub fn wait_for(&mut self, path: &str) -> String {
+        let url = self.http(path);
+        wait_until(&format!("{path} to be on air"), STREAM_WITHIN, || {
             self.process.assert_running();
             let answer = self.client.try_get(&url).ok()?;
-            let text = answer.text();
-            (answer.status == 200 && text.contains("#EXTINF")).then_some(text)
+            (answer.status == 200).then(|| answer.text())
         })
     }
 
