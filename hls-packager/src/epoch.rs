@@ -1,6 +1,5 @@
-use weir_protocol::media::Track;
-
 use bytes::Bytes;
+use weir_protocol::media::{Track, TrackKind};
 
 use crate::fmp4;
 use crate::ts;
@@ -48,6 +47,17 @@ impl Epoch {
     #[must_use]
     pub fn missing_in_ts(&self) -> &[(Track, ts::Missing)] {
         self.ts.missing()
+    }
+
+    pub(crate) fn track(&self, kind: TrackKind) -> Option<&Track> {
+        match kind {
+            TrackKind::Video => self.video(),
+            TrackKind::Audio => self.audio(),
+        }
+    }
+
+    pub(crate) fn has(&self, kind: TrackKind) -> bool {
+        self.track(kind).is_some()
     }
 
     pub(crate) fn ts(&self) -> &ts::Layout {

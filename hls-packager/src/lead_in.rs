@@ -46,7 +46,7 @@ impl LeadIn {
         self.units.push(unit.clone());
     }
 
-    /// Enough is known: every expected track spoke, with enough `pictures` to measure their
+    /// Enough is known: each expected track spoke, with enough `pictures` to measure their
     /// distance, or one had a whole [`limits::LEAD_IN`] to itself.
     pub fn is_over(&self, video: bool, audio: bool, pictures: usize) -> bool {
         let long = Ticks::from(limits::LEAD_IN);

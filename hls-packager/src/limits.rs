@@ -17,9 +17,9 @@ pub const WINDOW_BYTES: u64 = 256 * 1024 * 1024;
 /// (RFC 8216 §6.3.3).
 pub const FEWEST_LISTED: usize = 3;
 
-/// How much of the stream is watched before the first segment, to learn which declared tracks
-/// really send and how far apart pictures are. A declared track that is silent for so long is
-/// left out until it speaks.
+/// How much of the stream is watched before the first segment, to learn which tracks really send
+/// and how far apart pictures are. Video or audio that is silent for so long is left out until it
+/// speaks. Nothing is late by it: the first segment takes longer to fill.
 pub const LEAD_IN: Duration = Duration::from_secs(1);
 
 /// Pictures that the lead-in waits for: enough for a median distance that one jitter cannot bend.

@@ -106,10 +106,7 @@ impl Packager {
             (Some(lead_in), Video) => lead_in.hold_picture(unit),
             (Some(lead_in), Audio) => lead_in.hold_sound(unit),
         }
-        let pictures = if self.measured { 1 } else { limits::LEAD_IN_PICTURES };
-        let declared = |kind| self.tracks.declared(kind).is_some();
-        let over = |lead_in: &LeadIn| lead_in.is_over(declared(Video), declared(Audio), pictures);
-        if self.lead_in.as_ref().is_some_and(over) {
+        if self.lead_in_is_over() {
             self.settle();
         }
     }
@@ -150,6 +147,17 @@ impl Packager {
     #[must_use]
     pub fn dropped(&self) -> Dropped {
         self.dropped
+    }
+
+    /// Both tracks were heard, or those that the last epoch had; or nothing more is waited for.
+    fn lead_in_is_over(&self) -> bool {
+        let before = self.epoch.as_ref();
+        let expect = |kind| {
+            self.tracks.declared(kind).is_some() || before.is_none_or(|epoch| epoch.has(kind))
+        };
+        let pictures = if self.measured { 1 } else { limits::LEAD_IN_PICTURES };
+        let over = |lead_in: &LeadIn| lead_in.is_over(expect(Video), expect(Audio), pictures);
+        self.lead_in.as_ref().is_some_and(over)
     }
 
     /// Ends the lead-in with what it has.
@@ -194,9 +202,10 @@ impl Packager {
 
     /// The epoch has exactly the tracks that should be packaged.
     fn epoch_is_current(&self) -> bool {
-        self.epoch.as_ref().is_some_and(|epoch| {
-            epoch.video() == self.tracks.heard(Video) && epoch.audio() == self.tracks.heard(Audio)
-        })
+        let is_current = |epoch: &Arc<Epoch>| {
+            [Video, Audio].iter().all(|kind| epoch.track(*kind) == self.tracks.heard(*kind))
+        };
+        self.epoch.as_ref().is_some_and(is_current)
     }
 
     fn start_stretch(&mut self, start: Ticks) {
@@ -276,7 +285,7 @@ impl Packager {
 
     fn place_sound(&mut self, unit: &AccessUnit) {
         let stamp = on_timeline(unit.dts);
-        let has_video = self.epoch.as_ref().is_some_and(|epoch| epoch.video().is_some());
+        let has_video = self.epoch.as_ref().is_some_and(|epoch| epoch.has(Video));
         if self.is_break(stamp) {
             if has_video {
                 return bump(&mut self.dropped.out_of_time);
@@ -327,10 +336,7 @@ impl Packager {
 
     /// The epoch packages what is declared now for this kind.
     fn epoch_has(&self, kind: TrackKind) -> bool {
-        let packaged = self.epoch.as_ref().and_then(|epoch| match kind {
-            Video => epoch.video(),
-            Audio => epoch.audio(),
-        });
+        let packaged = self.epoch.as_ref().and_then(|epoch| epoch.track(kind));
         packaged.is_some() && packaged == self.tracks.declared(kind)
     }
 

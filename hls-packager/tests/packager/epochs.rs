@@ -109,6 +109,25 @@ fn a_late_audio_track_joins_at_a_keyframe() {
 }
 
 #[test]
+fn tracks_that_are_declared_one_by_one_start_together() {
+    let feed = Feed::default();
+    let mut packager = Packager::new(config());
+    let (mut video, mut audio) = (false, false);
+    let late = |unit: &&AccessUnit| unit.track == AUDIO || unit.dts > Ticks::from_ms(700);
+    for unit in feed.units().iter().filter(late) {
+        (video, audio) = (video || unit.track == VIDEO, audio || unit.track == AUDIO);
+        let tracks = feed.tracks().into_iter();
+        let told = |track: &Track| if track.id == VIDEO { video } else { audio };
+        packager.set_tracks(&tracks.filter(told).collect::<Vec<_>>());
+        let keyframe = unit.keyframe || (unit.track == VIDEO && packager.version() == 0);
+        packager.push(&AccessUnit { keyframe, ..unit.clone() });
+    }
+    let window = packager.window();
+    assert_eq!((discontinuities(&window), count(&window, "#EXT-X-MAP")), (0, 1));
+    assert!(window.epoch().unwrap().video().is_some() && window.epoch().unwrap().audio().is_some());
+}
+
+#[test]
 fn a_promised_track_that_never_sends_is_nowhere() {
     for silent in [true, false] {
         let feed = if silent {
