@@ -16,7 +16,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use cores::{CoreChoiceError, Cores, allowed_cpus};
+pub use cores::{CoreChoiceError, Cores};
 pub use error::{ConfigError, Place};
 pub use keys::{KEYS, Key};
 pub use reference::{markdown, toml};

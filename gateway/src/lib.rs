@@ -3,12 +3,18 @@
 pub mod admin;
 pub mod cli;
 pub mod config;
+pub mod control;
 pub mod core;
+pub mod http;
 pub mod io;
 pub mod limits;
 pub mod log;
 pub mod metrics;
 pub mod process;
+pub mod publish;
+pub mod rtmp;
+pub mod server;
 mod start_error;
+pub mod stream;
 
 pub use start_error::{Listener, StartError};

@@ -5,6 +5,10 @@
 
 use std::time::Duration;
 
+use weir_protocol::media::Ticks;
+
+use crate::config::Config;
+
 /// A configuration is about a kilobyte. A wrong path (a video, `/dev/zero`) is refused, not read.
 pub const CONFIG_FILE_BYTES: u64 = 1 << 20;
 
@@ -31,3 +35,91 @@ pub const ADMIN_STOP_WAIT: Duration = Duration::from_millis(300);
 /// After a failed accept (mostly: no file descriptor left) the next try waits so long. It neither
 /// spins nor keeps a peer waiting noticeably once descriptors are free.
 pub const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+/// How far behind the live edge a player may fall before it is moved on to the newest keyframe. Two
+/// GOPs of what encoders send by default outlast a stall of a mobile network.
+pub const LOG_SPAN: Ticks = Ticks::from_ms(4000);
+
+/// One stream's live log on one core. Four seconds at 60 Mbit/s; a GOP that is larger is not kept
+/// whole, so new players wait for the next keyframe instead.
+pub const LOG_BYTES: usize = 32 << 20;
+
+/// Audio alone has no keyframes: players begin so far back at most, to have their buffers filled.
+pub const AUDIO_JOIN_SPAN: Ticks = Ticks::from_ms(1000);
+
+/// How long the first access units wait for declared tracks to send. Encoders start their tracks
+/// within some hundred milliseconds of each other.
+pub const TRACK_DETECTION_SPAN: Ticks = Ticks::from_ms(1000);
+
+/// The same in bytes: one second at 64 Mbit/s.
+pub const TRACK_DETECTION_BYTES: usize = 8 << 20;
+
+/// What one send of a live player carries at most. Large enough that a player which catches up does
+/// so in few calls, small enough that what a slow one holds stays small.
+pub const PLAYER_BATCH_BYTES: usize = 256 * 1024;
+
+/// HLS players counted per stream and core, 50 bytes each. Beyond it the count is a lower bound.
+pub const HLS_VIEWERS_COUNTED: usize = 100_000;
+
+/// An HLS player that has asked for nothing so long has left: five default segments.
+pub const HLS_VIEWER_SPAN: Duration = Duration::from_secs(10);
+
+/// A playlist request that comes with the publisher waits for the first segment, which takes as
+/// long as the longest one allowed by default and the detection of tracks.
+pub const HLS_START_WAIT: Duration = Duration::from_secs(8);
+
+/// Another core answers within a turn of its loop; if not, it is stuck.
+pub const ATTACH_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A replica that no player has asked for so long is dropped. Longer than between two reloads of a
+/// playlist, so that it does not come and go.
+pub const REPLICA_LINGER: Duration = Duration::from_secs(30);
+
+/// A replica asks its owner anew when it has heard nothing for so long, and so finds out what it
+/// missed should the owner have dropped it for being behind.
+pub const REPLICA_SILENCE: Duration = Duration::from_secs(2);
+
+/// Messages between cores that may wait: a second's worth of read batches of a thousand streams.
+pub const MAILBOX_MESSAGES: usize = 16 * 1024;
+
+/// Messages taken per turn of a core's loop, so that sockets have theirs.
+pub const MAILBOX_TURN: usize = 256;
+
+/// An ended stream can be fetched at least this long, for players that reload slowly.
+pub const ENDED_LINGER_MIN: Duration = Duration::from_secs(10);
+
+/// How often deadlines are looked at: they are seconds, so a tenth is precise enough.
+pub const TICK: Duration = Duration::from_millis(100);
+
+/// When the process stops, players get this long to take in what they are due and leave.
+pub const STOP_GRACE: Duration = Duration::from_millis(500);
+
+pub const STOP_POLL: Duration = Duration::from_millis(10);
+
+/// The whole stop, after which the process ends whatever its threads do. Together with the start of
+/// the next process it stays below the second that supervisors and players shrug off.
+pub const STOP_TIME: Duration = Duration::from_millis(800);
+
+/// An RTMP peer that is sent away gets so long to take the reason.
+pub const FAREWELL: Duration = Duration::from_millis(300);
+
+/// A request's head: hyper's own least buffer, and more than browsers' cookies and tokens need.
+pub const HTTP_HEAD_BYTES: usize = 32 * 1024;
+
+/// `weir publish` gives up on an address that does not answer after so long.
+pub const PUBLISH_CONNECT: Duration = Duration::from_secs(10);
+
+/// `weir publish` gives up on a server that takes nothing for so long.
+pub const PUBLISH_STALL: Duration = Duration::from_secs(20);
+
+/// `User-Agent` and `flashVer` are kept this far, for the API.
+pub const AGENT_CHARS: usize = 200;
+
+/// What an RTMP peer may make its session do, with the operator's time limits.
+pub fn rtmp(config: &Config) -> weir_protocol::limits::Limits {
+    weir_protocol::limits::Limits {
+        handshake_timeout: config.timeouts.handshake,
+        media_timeout: config.timeouts.idle,
+        ..Default::default()
+    }
+}

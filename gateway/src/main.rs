@@ -17,18 +17,9 @@ fn begin(command: Command) -> Result<(), StartError> {
     match command {
         Command::Config { reference, settings } => cli::print_config(reference, settings)?,
         Command::Run { settings } => {
-            settings.layers().load()?;
-            return Err(StartError::System {
-                action: "carry media",
-                error: std::io::ErrorKind::Unsupported.into(),
-            });
+            weir::server::run(settings.layers().load()?.config)?;
         }
-        Command::Publish(_) => {
-            return Err(StartError::System {
-                action: "publish",
-                error: std::io::ErrorKind::Unsupported.into(),
-            });
-        }
+        Command::Publish(args) => weir::publish::run(&args)?,
     }
     Ok(())
 }

@@ -45,8 +45,6 @@ pub struct Counters {
     pub player_jumps: Counter,
     pub hls_requests: Family<Counter, HlsResource, { HlsResource::COUNT }>,
     pub http_responses: Family<Counter, StatusClass, { StatusClass::COUNT }>,
-    /// Bytes of the core's arena in use.
-    pub arena: Gauge,
 }
 
 /// Only rises. One thread writes.

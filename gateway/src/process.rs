@@ -3,7 +3,8 @@
 use std::fs;
 use std::time::{Duration, Instant, SystemTime};
 
-#[derive(Clone, Debug)]
+use crate::io::Arena;
+
 pub struct Process {
     pub started: Instant,
     pub started_at: SystemTime,
@@ -13,8 +14,8 @@ pub struct Process {
     pub io_note: Option<String>,
     /// The CPU of each core's thread.
     pub cpus: Vec<usize>,
-    /// Bytes of media that may be in memory.
-    pub memory_budget: u64,
+    /// Where all media is.
+    pub arena: &'static Arena,
 }
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

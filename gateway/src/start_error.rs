@@ -5,6 +5,8 @@ use std::{fmt, io};
 use thiserror::Error;
 
 use crate::config::{ConfigError, CoreChoiceError, Key};
+use crate::io::probe::ProbeError;
+use crate::publish::PublishError;
 
 /// Why the process did not start: one sentence that says what to do next.
 #[derive(Debug, Error)]
@@ -30,12 +32,10 @@ pub enum StartError {
     AddressForbidden { listener: Listener, address: SocketAddr, flag: String },
     #[error("cannot listen on the {listener} address {address}: {error}")]
     Listen { listener: Listener, address: SocketAddr, error: io::Error },
-    #[error(
-        "io = \"uring\" was asked for, but the kernel refuses io_uring ({error}): allow it (in \
-         Docker with the seccomp profile in docker/, elsewhere with sysctl \
-         kernel.io_uring_disabled=0), or start with --io auto or --io epoll"
-    )]
-    UringForbidden { error: io::Error },
+    #[error("io = \"uring\" was asked for, but {0}; or start with --io auto or --io epoll")]
+    Uring(#[from] ProbeError),
+    #[error(transparent)]
+    Publish(#[from] PublishError),
     #[error("cannot {action}: {error}")]
     System { action: &'static str, error: io::Error },
 }

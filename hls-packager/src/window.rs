@@ -186,6 +186,12 @@ impl Window {
         self.version
     }
 
+    /// Above every media sequence number that this stream has used.
+    #[must_use]
+    pub fn next_msn(&self) -> u64 {
+        self.open.msn.saturating_add(1)
+    }
+
     /// The stream is over: playlists carry ENDLIST.
     #[must_use]
     pub fn is_ended(&self) -> bool {

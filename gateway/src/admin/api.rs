@@ -217,7 +217,8 @@ impl<C: Control> Api<C> {
     }
 
     fn server(&self) -> ServerInfo {
-        let Admin { process, exporter, .. } = &self.admin;
+        let process = &self.admin.process;
+        let arena = process.arena.usage();
         ServerInfo {
             version: process::VERSION,
             uptime_seconds: process.uptime().as_secs(),
@@ -227,8 +228,8 @@ impl<C: Control> Api<C> {
             cpus: process.cpus.clone(),
             memory: MemoryInfo {
                 rss: process::rss_bytes(),
-                arena_in_use: exporter.arena_bytes(),
-                budget: process.memory_budget,
+                arena_in_use: arena.in_use_bytes as u64,
+                budget: arena.max_bytes as u64,
             },
             fd_limit: process::fd_limit(),
             open_fds: process::open_fds(),

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::{Instant, SystemTime};
 
 use serde::{Serialize, Serializer};
-use weir_protocol::media::{Track, TrackKind};
+use weir_protocol::media::{Repairs, Track, TrackKind};
 use weir_protocol::stream_name::StreamName;
 
 /// What one core knows: the streams it owns, its players of all streams, its connections.
@@ -135,9 +135,28 @@ impl AddAssign for Players {
 /// Steps of the publisher's clock that were not taken as they came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TimeRepairs {
+    /// Timestamps that went round; no repair, but worth knowing.
+    pub wrap: u64,
     pub jitter: u64,
     pub outlier: u64,
     pub new_timeline: u64,
+    /// Tracks whose first frame was far from the others.
+    pub aligned: u64,
+    /// Times an audio track's sample count was given up for its timestamps.
+    pub resync: u64,
+}
+
+impl From<Repairs> for TimeRepairs {
+    fn from(repairs: Repairs) -> Self {
+        Self {
+            wrap: repairs.wraps,
+            jitter: repairs.jitter,
+            outlier: repairs.outliers,
+            new_timeline: repairs.new_timelines,
+            aligned: repairs.aligned,
+            resync: repairs.resyncs,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -187,7 +206,7 @@ pub struct ServerInfo {
 #[derive(Clone, Debug, Serialize)]
 pub struct MemoryInfo {
     pub rss: Option<u64>,
-    /// Media in the arenas of all cores.
+    /// Blocks that hold media.
     pub arena_in_use: u64,
     pub budget: u64,
 }

@@ -141,10 +141,9 @@ fn admin(cores: &Cores) -> Admin<Cores> {
         io_backend: "epoll",
         io_note: Some("io_uring is forbidden here".to_owned()),
         cpus: vec![0, 1],
-        memory_budget: 1 << 30,
+        arena: crate::io::Arena::reserve(1 << 30).unwrap(),
     });
     let counters = Arc::new(Counters::default());
-    counters.arena.set(4096);
     let exporter = Exporter::new(vec![counters], process.clone());
     Admin { control: cores.clone(), process, exporter }
 }
@@ -217,7 +216,7 @@ fn server_tells_backend_and_memory() {
     assert_eq!(told["io_backend"], "epoll");
     assert_eq!(told["io_note"], "io_uring is forbidden here");
     assert_eq!(told["cores"], 2);
-    assert_eq!(told["memory"]["arena_in_use"], 4096);
+    assert_eq!(told["memory"]["arena_in_use"], 0);
     assert_eq!(told["memory"]["budget"], 1 << 30);
     assert!(told["memory"]["rss"].as_u64().unwrap() > 0);
 }
@@ -241,7 +240,9 @@ fn streams_count_the_players_of_all_cores() {
         "gop_ms": 2000, "bitrate": 2_128_000,
         "players": {"hls": 1, "ll_hls": 0, "flv": 3, "rtmp": 0},
         "bytes_in": 1000, "bytes_out": 150,
-        "time_repairs": {"jitter": 0, "outlier": 0, "new_timeline": 0},
+        "time_repairs": {
+            "wrap": 0, "jitter": 0, "outlier": 0, "new_timeline": 0, "aligned": 0, "resync": 0,
+        },
     });
     assert_eq!(told, json!({ "streams": [expected] }));
     assert_eq!(server.get("/api/v1/streams/live/deep/cam%C3%A9").json(), expected);

@@ -45,12 +45,6 @@ impl<T> Handle<T> {
     pub async fn post_waiting(&self, message: T) -> Result<(), T> {
         self.0.send(message).await.map_err(|error| error.0)
     }
-
-    /// The receiver is gone.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.0.is_closed()
-    }
 }
 
 impl<T> Clone for Handle<T> {
@@ -60,16 +54,6 @@ impl<T> Clone for Handle<T> {
 }
 
 impl<T> Mailbox<T> {
-    /// The next message; `None` when all handles are gone. Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Option<T> {
-        self.0.recv().await
-    }
-
-    /// The next message, if it is there.
-    pub fn try_next(&mut self) -> Option<T> {
-        self.0.try_recv().ok()
-    }
-
     /// Appends up to `limit` messages that are there, after waiting for the first; zero when all
     /// handles are gone. One wake-up so serves many messages.
     pub async fn next_many(&mut self, messages: &mut Vec<T>, limit: usize) -> usize {
@@ -85,15 +69,10 @@ mod tests {
 
     #[test]
     fn a_full_mailbox_gives_the_message_back_and_a_closed_one_too() {
-        let (handle, mut mailbox) = mailbox(2);
+        let (handle, mailbox) = mailbox(2);
         assert_eq!((handle.post(1), handle.post(2)), (Ok(()), Ok(())));
         assert_eq!(handle.post(3), Err(PostError::Full(3)));
-        assert_eq!(
-            (mailbox.try_next(), mailbox.try_next(), mailbox.try_next()),
-            (Some(1), Some(2), None)
-        );
         drop(mailbox);
-        assert!(handle.is_closed());
         assert_eq!(handle.post(4), Err(PostError::Closed(4)));
     }
 

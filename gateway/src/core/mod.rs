@@ -1,5 +1,15 @@
 //! A core: one pinned thread with a runtime of its own, its timers and its mailbox.
 
+pub mod admission;
+pub mod connection;
 pub mod mailbox;
+mod report;
 pub mod runtime;
-pub mod timer;
+pub mod serve;
+mod state;
+
+pub use state::{ClaimError, Core, PREFIX_LEN};
+
+/// A core's number, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CoreId(pub usize);

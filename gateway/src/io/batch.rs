@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 
 use bytes::Bytes;
+use weir_protocol::rtmp::chunk::Sink;
 
 use super::arena::BlockSlice;
 
@@ -164,6 +165,16 @@ impl Batch {
         wire.header.msg_iov = wire.slices.as_mut_ptr();
         wire.header.msg_iovlen = wire.slices.len();
         &raw const wire.header
+    }
+}
+
+impl Sink for Batch {
+    fn small(&mut self, bytes: &[u8]) {
+        Batch::small(self, bytes);
+    }
+
+    fn shared(&mut self, bytes: Bytes) {
+        Batch::shared(self, bytes);
     }
 }
 

@@ -33,12 +33,6 @@ impl Exporter {
         });
         self.handle.render()
     }
-
-    /// Bytes in use in the arenas of all cores.
-    #[must_use]
-    pub fn arena_bytes(&self) -> u64 {
-        self.cores.iter().map(|counters| counters.arena.get()).sum()
-    }
 }
 
 fn record_process(process: &Process) {
@@ -48,7 +42,12 @@ fn record_process(process: &Process) {
     fact("weir_cores", "Threads that carry media.", &[], process.cpus.len() as f64);
     let uptime = process.uptime().as_secs_f64();
     fact("weir_uptime_seconds", "Seconds since the process started.", &[], uptime);
-    fact("weir_arena_budget_bytes", "memory.max", &[], process.memory_budget as f64);
+    let arena = process.arena.usage();
+    fact("weir_arena_budget_bytes", "memory.max", &[], arena.max_bytes as f64);
+    fact("weir_arena_bytes", "Bytes of media in memory.", &[], arena.in_use_bytes as f64);
+    let about = "Bytes of free media blocks that are kept resident.";
+    fact("weir_arena_warm_bytes", about, &[], arena.warm_bytes as f64);
+    fact("weir_arena_refused", "Reservations over memory.max.", &[], arena.refused as f64);
     let started = process.started_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let about = "When the process started, in seconds since 1970.";
     fact("process_start_time_seconds", about, &[], started.as_secs_f64());
@@ -97,7 +96,6 @@ impl Totals<'_> {
         self.count("weir_player_jumps_total", about, |c| &c.player_jumps);
         self.counts("weir_hls_requests_total", "HLS requests.", |c| &c.hls_requests);
         self.counts("weir_http_responses_total", "HTTP responses.", |c| &c.http_responses);
-        self.level("weir_arena_bytes", "Bytes of media in memory.", |c| &c.arena);
     }
 
     fn sum(&self, value: impl Fn(&Counters) -> u64) -> u64 {
@@ -155,7 +153,7 @@ mod tests {
             io_backend: "epoll",
             io_note: None,
             cpus: vec![0, 1],
-            memory_budget: 1 << 30,
+            arena: crate::io::Arena::reserve(1 << 30).unwrap(),
         };
         Exporter::new(cores.to_vec(), Arc::new(process))
     }

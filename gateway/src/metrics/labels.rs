@@ -1,3 +1,5 @@
+use weir_protocol::flv::SkipReason;
+
 /// A metric's label with all the values it can have.
 pub trait Label: Copy + 'static {
     const NAME: &'static str;
@@ -105,19 +107,45 @@ label! {
 label! {
     /// Why a publisher's media message went no further.
     Skipped as "reason" {
-        BeforeConfiguration = "before_configuration",
-        BeforeKeyframe = "before_keyframe",
-        UnsupportedCodec = "unsupported_codec",
+        Empty = "empty",
         Malformed = "malformed",
+        Unknown = "unknown",
+        UnsupportedCodec = "unsupported_codec",
+        TooManyTracks = "too_many_tracks",
+        BadConfiguration = "bad_configuration",
+        NoConfiguration = "no_configuration",
+        NoKeyframe = "no_keyframe",
+        NoPicture = "no_picture",
+        PoolExhausted = "pool_exhausted",
+    }
+}
+
+impl From<SkipReason> for Skipped {
+    fn from(reason: SkipReason) -> Self {
+        match reason {
+            SkipReason::Empty => Self::Empty,
+            SkipReason::Malformed => Self::Malformed,
+            SkipReason::Unknown => Self::Unknown,
+            SkipReason::UnsupportedCodec(_) => Self::UnsupportedCodec,
+            SkipReason::TooManyTracks => Self::TooManyTracks,
+            SkipReason::BadConfiguration(_) => Self::BadConfiguration,
+            SkipReason::NoConfiguration => Self::NoConfiguration,
+            SkipReason::NoKeyframe => Self::NoKeyframe,
+            SkipReason::NoPicture => Self::NoPicture,
+            SkipReason::PoolExhausted => Self::PoolExhausted,
+        }
     }
 }
 
 label! {
     /// How a step of a publisher's clock was classed that was not taken as it came.
     TimeRepair as "kind" {
+        Wrap = "wrap",
         Jitter = "jitter",
         Outlier = "outlier",
         NewTimeline = "new_timeline",
+        Aligned = "aligned",
+        Resync = "resync",
     }
 }
 

@@ -6,5 +6,6 @@ mod time;
 mod track;
 
 pub use access_unit::AccessUnit;
+pub use normalise::Repairs;
 pub use time::{TIMESCALE, Ticks};
 pub use track::{Track, TrackId, TrackKind};

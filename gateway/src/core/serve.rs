@@ -1,0 +1,117 @@
+//! The life of one core: accept, tick, receive, and let go at the end.
+
+use std::net::{Shutdown, TcpListener};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::task::spawn_local;
+
+use super::admission::Admission;
+use super::connection::Role;
+use super::mailbox::Mailbox;
+use super::report;
+use super::state::Core;
+use crate::io::Listener;
+use crate::metrics::Closed;
+use crate::stream::message::Message;
+use crate::{http, limits, rtmp};
+
+/// What the main thread prepares for a core.
+pub struct Seat {
+    pub rtmp: TcpListener,
+    pub http: TcpListener,
+    pub inbox: Mailbox<Message>,
+    pub admission: Arc<Admission>,
+}
+
+#[derive(Clone, Copy)]
+enum Protocol {
+    Rtmp,
+    Http,
+}
+
+/// Runs until the control plane says stop, and then until players have had their clean end.
+/// `started` is called once connections are taken.
+pub async fn serve(core: Rc<Core>, mut seat: Seat, started: impl FnOnce()) -> std::io::Result<()> {
+    let rtmp = Listener::from_std(seat.rtmp)?;
+    let http = Listener::from_std(seat.http)?;
+    spawn_local(accept(core.clone(), rtmp, Protocol::Rtmp, seat.admission.clone()));
+    spawn_local(accept(core.clone(), http, Protocol::Http, seat.admission));
+    spawn_local(tick(core.clone()));
+    started();
+    let mut messages = Vec::with_capacity(limits::MAILBOX_TURN);
+    while !core.is_stopping() {
+        if seat.inbox.next_many(&mut messages, limits::MAILBOX_TURN).await == 0 {
+            break;
+        }
+        let now = Instant::now();
+        messages.drain(..).for_each(|message| core.receive(message, now));
+    }
+    drain(&core).await;
+    Ok(())
+}
+
+async fn accept(core: Rc<Core>, listener: Listener, protocol: Protocol, admission: Arc<Admission>) {
+    while !core.is_stopping() {
+        let (conn, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // The listener has backed off already; it says so in the log.
+                tracing::debug!(%error, "accept failed");
+                continue;
+            }
+        };
+        let permit = match admission.admit(peer.ip()) {
+            Ok(permit) => permit,
+            Err(refused) => {
+                core.counters.refused.of(refused).increment();
+                conn.shutdown(Shutdown::Both);
+                continue;
+            }
+        };
+        let core = core.clone();
+        spawn_local(async move {
+            let role = match protocol {
+                Protocol::Rtmp => Role::Rtmp,
+                Protocol::Http => Role::Http,
+            };
+            let listed = core.connections.list(conn, peer, role, Instant::now());
+            core.counters.accepted.of(listed.connection.transport()).increment();
+            match protocol {
+                Protocol::Rtmp => rtmp::serve(core.clone(), listed.connection.clone()).await,
+                Protocol::Http => http::serve(core.clone(), listed.connection.clone()).await,
+            }
+            if let Some(reason) = listed.connection.close_reason() {
+                core.counters.closed.of(reason).increment();
+            }
+            listed.connection.account(&core.counters);
+            drop(permit);
+        });
+    }
+}
+
+async fn tick(core: Rc<Core>) {
+    let mut ticks = tokio::time::interval(limits::TICK);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut sampled_at = Instant::now();
+    while !core.is_stopping() {
+        ticks.tick().await;
+        let now = Instant::now();
+        core.tick(now);
+        if now.duration_since(sampled_at) >= Duration::from_secs(1) {
+            sampled_at = now;
+            report::sample(&core, now);
+        }
+    }
+}
+
+/// Players have been told that it is over; give them a moment to take it in.
+async fn drain(core: &Core) {
+    let deadline = Instant::now() + limits::STOP_GRACE;
+    while !core.connections.is_empty() && Instant::now() < deadline {
+        tokio::time::sleep(limits::STOP_POLL).await;
+    }
+    core.connections.close_all(Closed::Stopping);
+    tokio::time::sleep(limits::STOP_POLL).await;
+}

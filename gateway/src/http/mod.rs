@@ -1,0 +1,12 @@
+//! HTTP for players: HLS, HTTP-FLV and the player page, by hyper over `io::Conn`.
+
+mod assets;
+mod body;
+mod flv;
+mod hls;
+mod range;
+mod respond;
+mod route;
+mod serve;
+
+pub use serve::serve;

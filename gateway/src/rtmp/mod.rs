@@ -1,0 +1,10 @@
+//! RTMP connections: a publisher feeds a stream, a player follows one.
+//!
+//! Each connection has two tasks: one reads and drives the session, one sends. Nobody else touches
+//! the socket.
+
+mod connection;
+mod player;
+mod publisher;
+
+pub use connection::serve;

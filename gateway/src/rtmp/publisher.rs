@@ -1,0 +1,110 @@
+//! A publish: from the claim of its name to the end of its session.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use weir_protocol::flv::{Demuxer, Event, TagKind};
+use weir_protocol::media::{Repairs, TrackKind};
+use weir_protocol::stream_name::StreamName;
+
+use crate::core::connection::{Connection, Role};
+use crate::core::{ClaimError, Core};
+use crate::metrics::{MediaKind, TimeRepair};
+use crate::stream::{Publisher, Stream};
+
+/// A session that owns a stream's name.
+pub struct Publishing {
+    pub stream: Rc<Stream>,
+    pub message_stream: u32,
+    generation: u64,
+    demuxer: Demuxer,
+    counted: Repairs,
+}
+
+/// Status code and sentence for an encoder that was refused.
+type Refusal = (&'static str, &'static str);
+
+impl Publishing {
+    pub async fn begin(
+        core: &Core,
+        connection: &Connection,
+        message_stream: u32,
+        name: StreamName,
+    ) -> Result<Self, Refusal> {
+        let now = Instant::now();
+        let publisher = Publisher {
+            client_id: connection.id,
+            address: connection.peer,
+            encoder: connection.agent.borrow().clone(),
+            since: now,
+        };
+        let (stream, generation) =
+            core.claim(&name, publisher, now).await.map_err(|error| match error {
+                ClaimError::Overtaken => {
+                    ("NetStream.Publish.BadName", "Another publisher has just taken this name")
+                }
+                ClaimError::Stopping => ("NetStream.Publish.Rejected", "The gateway is stopping"),
+            })?;
+        tracing::info!(stream = %name, peer = %connection.peer, "publish begins");
+        connection.take_role(Role::RtmpPublisher, &name);
+        Ok(Self {
+            stream,
+            message_stream,
+            generation,
+            demuxer: Demuxer::default(),
+            counted: Repairs::default(),
+        })
+    }
+
+    /// Takes one media message. Players learn of it with the next flush, once per read.
+    pub fn take(&mut self, core: &Core, kind: TagKind, timestamp_ms: u32, body: Bytes) {
+        let now = Instant::now();
+        self.demuxer.push(kind, timestamp_ms, body, &mut *core.pool.borrow_mut());
+        while let Some(event) = self.demuxer.poll() {
+            self.count(core, &event);
+            self.stream.take(now, event);
+        }
+    }
+
+    /// Tells players what the last read brought, and the metrics what was repaired in it.
+    pub fn flush(&mut self, core: &Core) {
+        let repairs = self.demuxer.repairs();
+        if repairs != self.counted {
+            let counted = std::mem::replace(&mut self.counted, repairs);
+            for (kind, now, before) in [
+                (TimeRepair::Wrap, repairs.wraps, counted.wraps),
+                (TimeRepair::Jitter, repairs.jitter, counted.jitter),
+                (TimeRepair::Outlier, repairs.outliers, counted.outliers),
+                (TimeRepair::NewTimeline, repairs.new_timelines, counted.new_timelines),
+                (TimeRepair::Aligned, repairs.aligned, counted.aligned),
+                (TimeRepair::Resync, repairs.resyncs, counted.resyncs),
+            ] {
+                core.counters.time_repairs.of(kind).add(now - before);
+            }
+            self.stream.with_owner(|owner| owner.repairs = repairs);
+        }
+        core.flush(&self.stream);
+    }
+
+    fn count(&self, core: &Core, event: &Event) {
+        let counters = &core.counters;
+        match event {
+            Event::Unit(unit) => {
+                let kind = match self.stream.tracks().kind_of(unit.track) {
+                    Some(TrackKind::Video) => MediaKind::Video,
+                    _ => MediaKind::Audio,
+                };
+                counters.access_units.of(kind).increment();
+            }
+            Event::Skipped(reason) => counters.skipped.of((*reason).into()).increment(),
+            Event::Metadata(_) | Event::Track(_) | Event::NewTimeline => {}
+        }
+    }
+
+    /// The stream goes on without this session, for the resume window.
+    pub fn leave(self, core: &Core) {
+        tracing::info!(stream = %self.stream.name, "publish ends");
+        core.leave(&self.stream, self.generation, Instant::now());
+    }
+}

@@ -1,0 +1,211 @@
+//! The owner's side of a stream: what the publisher's access units become.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use weir_hls::{Packager, Window};
+use weir_protocol::flv::{Event, Metadata};
+use weir_protocol::media::{AccessUnit, Repairs, Ticks};
+
+use super::gate::{Flow, Gate};
+use super::log::Log;
+use super::message::Item;
+use super::meter::Meters;
+use super::track_set::{SharedTracks, TrackSet};
+use crate::core::CoreId;
+
+/// State that exists once per stream, on the core where its publisher landed. It moves as a whole
+/// when the next publisher of the name lands on another core.
+pub struct Owner {
+    pub generation: u64,
+    pub state: State,
+    pub publisher: Option<Publisher>,
+    /// Cores that follow this stream with a replica.
+    pub followers: Vec<CoreId>,
+    pub meters: Meters,
+    /// Of the session that publishes.
+    pub repairs: Repairs,
+    packager: Packager,
+    gate: Gate,
+    metadata: Metadata,
+    tracks: SharedTracks,
+    timeline: Timeline,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Live,
+    /// The publisher left; the same name may go on until then.
+    Resuming {
+        until: Instant,
+    },
+    /// Ended for good; players may fetch what is left until then.
+    Ended {
+        until: Instant,
+    },
+}
+
+/// The session that publishes, as the API shows it.
+#[derive(Clone, Debug)]
+pub struct Publisher {
+    pub client_id: u64,
+    pub address: SocketAddr,
+    /// What the encoder calls itself (`flashVer`), if it does.
+    pub encoder: Option<String>,
+    pub since: Instant,
+}
+
+/// One rising timeline over all sessions that publish the stream in turn.
+#[derive(Default)]
+struct Timeline {
+    shift: Ticks,
+    last: Option<Last>,
+    /// The next access unit begins a session whose clock has nothing to do with the last one's.
+    restart: bool,
+}
+
+struct Last {
+    dts: Ticks,
+    at: Instant,
+}
+
+impl Owner {
+    pub fn new(generation: u64, packager: Packager) -> Self {
+        Self {
+            generation,
+            state: State::Live,
+            publisher: None,
+            followers: Vec::new(),
+            meters: Meters::default(),
+            repairs: Repairs::default(),
+            packager,
+            gate: Gate::default(),
+            metadata: Metadata::default(),
+            tracks: Arc::default(),
+            timeline: Timeline::default(),
+        }
+    }
+
+    /// A session takes the stream: the first one, one that resumes, or one that takes over.
+    pub fn begin(&mut self, generation: u64, publisher: Publisher) {
+        self.generation = generation;
+        self.state = State::Live;
+        self.publisher = Some(publisher);
+        self.gate = Gate::default();
+        self.metadata = Metadata::default();
+        if self.timeline.last.is_some() {
+            self.timeline.restart = true;
+            self.packager.discontinuity();
+        }
+    }
+
+    /// Takes what the publisher sent and puts what comes of it into the log, and into `items` when
+    /// other cores follow.
+    pub fn take(&mut self, now: Instant, event: Event, log: &mut Log, items: &mut Vec<Item>) {
+        match event {
+            Event::Metadata(metadata) => self.take_metadata(metadata, items),
+            Event::Track(track) => self.gate.declare(track),
+            Event::Unit(unit) => self.gate.push(unit),
+            Event::NewTimeline => self.packager.discontinuity(),
+            Event::Skipped(_) => {}
+        }
+        self.pass_gate(now, log, items);
+    }
+
+    /// The publisher left. What it sent is whole; a resumed session starts on its own.
+    pub fn leave(&mut self, now: Instant, until: Instant, log: &mut Log, items: &mut Vec<Item>) {
+        self.gate.finish();
+        self.pass_gate(now, log, items);
+        self.packager.discontinuity();
+        self.publisher = None;
+        self.state = State::Resuming { until };
+    }
+
+    /// Nobody publishes although the stream counts as live.
+    pub fn resume_if_deserted(&mut self, until: Instant) {
+        if self.state == State::Live && self.publisher.is_none() {
+            self.state = State::Resuming { until };
+        }
+    }
+
+    pub fn end(&mut self, until: Instant) {
+        self.packager.end();
+        self.publisher = None;
+        self.state = State::Ended { until };
+    }
+
+    pub fn is_ended(&self) -> bool {
+        matches!(self.state, State::Ended { .. })
+    }
+
+    pub fn window(&mut self) -> Arc<Window> {
+        self.packager.window()
+    }
+
+    pub fn version(&self) -> u64 {
+        self.packager.version()
+    }
+
+    pub fn tracks(&self) -> &SharedTracks {
+        &self.tracks
+    }
+
+    fn take_metadata(&mut self, metadata: Metadata, items: &mut Vec<Item>) {
+        if metadata == self.metadata {
+            return;
+        }
+        self.metadata = metadata;
+        if !self.tracks.tracks.is_empty() {
+            let tracks = self.tracks.tracks.clone();
+            self.set_tracks(TrackSet::new(tracks, self.metadata.clone()), items);
+        }
+    }
+
+    fn pass_gate(&mut self, now: Instant, log: &mut Log, items: &mut Vec<Item>) {
+        while let Some(flow) = self.gate.poll() {
+            match flow {
+                Flow::Tracks(tracks) => {
+                    self.packager.set_tracks(&tracks);
+                    self.set_tracks(TrackSet::new(tracks, self.metadata.clone()), items);
+                    log.forget_join_point();
+                }
+                Flow::Unit(unit) => {
+                    let unit = self.timeline.place(now, unit);
+                    self.meters.count(&unit, &self.tracks);
+                    self.packager.push(&unit);
+                    if !self.followers.is_empty() {
+                        items.push(Item::Unit(unit.clone()));
+                    }
+                    log.push(unit, &self.tracks);
+                }
+            }
+        }
+    }
+
+    fn set_tracks(&mut self, tracks: TrackSet, items: &mut Vec<Item>) {
+        if *self.tracks == tracks {
+            return;
+        }
+        self.tracks = Arc::new(tracks);
+        if !self.followers.is_empty() {
+            items.push(Item::Tracks(self.tracks.clone()));
+        }
+    }
+}
+
+impl Timeline {
+    fn place(&mut self, now: Instant, mut unit: AccessUnit) -> AccessUnit {
+        if std::mem::take(&mut self.restart)
+            && let Some(last) = &self.last
+        {
+            // The pause is part of the timeline, so that it keeps pace with the clock on the wall.
+            let pause = Ticks::from(now.saturating_duration_since(last.at));
+            self.shift = last.dts + pause.max(Ticks::from_ms(1)) - unit.dts;
+        }
+        unit.dts += self.shift;
+        let latest = self.last.as_ref().map_or(unit.dts, |last| last.dts.max(unit.dts));
+        self.last = Some(Last { dts: latest, at: now });
+        unit
+    }
+}
