@@ -151,6 +151,7 @@ fn cm_10_endless_commands() {
         peer.command(0, "createStream", 2.0, vec![]).unwrap();
         peer.command(0, "deleteStream", 0.0, vec![f64::from(round + 1).into()]).unwrap();
     }
+    assert!(peer.replies().iter().all(|(name, ..)| name == "_result"));
 }
 
 #[test]

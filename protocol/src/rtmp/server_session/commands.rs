@@ -113,7 +113,8 @@ impl<P: Pool> ServerSession<P> {
         // Limit type 2 is "dynamic" (RTMP 1.0 §5.4.5).
         let bandwidth = [&OUT_WINDOW.to_be_bytes()[..], &[2]].concat();
         self.link.send(MessageHeader::control(kind::PEER_BANDWIDTH), &bandwidth);
-        self.answer(&connect_result(command.transaction, enhanced));
+        // Always 1 (RTMP 1.0 §7.2.1.1), and answered even if not: the client waits for it.
+        self.link.send_command(0, &connect_result(command.transaction, enhanced));
     }
 
     fn create_stream(&mut self, command: &Command) {
@@ -208,7 +209,7 @@ impl<P: Pool> ServerSession<P> {
     }
 
     fn delete_stream(&mut self, id: u32, command: &Command) {
-        // No number is told apart from a wrong one: the command's own message stream is meant.
+        // Without a number, the command's own message stream is meant.
         let id = match command.arguments.first().and_then(Value::as_number) {
             Some(number) => number as u32,
             None => id,

@@ -135,6 +135,19 @@ fn ch_05_extended_timestamps() {
     }
 }
 
+/// CH-05: a peer that is known to repeat the timestamp is believed to do so, even where it repeats
+/// the absolute one behind a delta.
+#[test]
+fn ch_05_the_choice_is_remembered() {
+    let mut input = vec![6, 0xff, 0xff, 0xff, 0, 0, 200, 9, 1, 0, 0, 0, 1, 0, 0, 0];
+    input.extend([&body(128, 0)[..], &[0xc6, 1, 0, 0, 0], &body(72, 0)].concat());
+    input.extend([0x46, 0xff, 0xff, 0xff, 0, 0, 200, 9, 1, 0, 0, 5]);
+    input.extend([&body(128, 1)[..], &[0xc6, 2, 0, 0, 5], &body(72, 1)].concat());
+    let messages = read_all(&mut reader(), &input).unwrap();
+    assert_eq!(messages[1].header.timestamp, 0x0200_0005);
+    assert_eq!(messages[1].body, [body(128, 1), body(72, 1)].concat());
+}
+
 /// CH-06: an extended timestamp of formats 1 and 2 is a delta.
 #[test]
 fn ch_06_extended_deltas() {
