@@ -52,6 +52,10 @@ pub struct Packager {
     dropped: Dropped,
 }
 
+/// The last picture before a break is thought to last as long as the one before it, but no longer
+/// than this.
+const LONGEST_GUESS: Ticks = Ticks::from_ms(1000);
+
 const USUAL_PICTURE_STEP: Ticks = Ticks(TIMESCALE as i64 / 30);
 
 impl Packager {
@@ -351,9 +355,9 @@ impl Packager {
 
     fn end_last_picture(&mut self, next: Ticks) {
         if let Some(mut last) = self.last_picture.take() {
-            let step = next - last.at;
+            let step = (next - last.at).max(Ticks(1));
             last.duration = u32::try_from(step.0).unwrap_or(u32::MAX);
-            self.picture_step = step;
+            self.picture_step = step.min(LONGEST_GUESS);
             self.segmenter.add_picture(last);
         }
     }
@@ -388,6 +392,8 @@ fn bump(count: &mut u64) {
     *count = count.saturating_add(1);
 }
 
+/// Within 25 000 years, so that no sum or clock rate is near the end of 64 bits.
 fn on_timeline(stamp: Ticks) -> Ticks {
-    stamp + Ticks::from(limits::ORIGIN)
+    const END: i64 = 1 << 56;
+    Ticks(stamp.0.clamp(-END, END)) + Ticks::from(limits::ORIGIN)
 }

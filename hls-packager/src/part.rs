@@ -58,6 +58,16 @@ pub(crate) struct Draft {
     pub discontinuity: bool,
 }
 
+impl Draft {
+    fn fmp4_audio(&self) -> &[Sample] {
+        if self.epoch.missing_in_fmp4().is_some() { &[] } else { &self.audio }
+    }
+}
+
+fn payload_len(samples: &[Sample]) -> u64 {
+    samples.iter().fold(0, |sum, sample| sum.saturating_add(sample.payload.len() as u64))
+}
+
 /// A partial segment: about 200 ms of all tracks.
 ///
 /// Closing it recorded access units and boundaries only. Its bytes are made when first asked for,
@@ -67,6 +77,7 @@ pub struct Part {
     draft: Draft,
     independent: bool,
     payload_bytes: u64,
+    fmp4_len: u64,
     ts_start: ts::State,
     ts_packets: u64,
     fmp4: OnceLock<Box<[Bytes]>>,
@@ -76,9 +87,12 @@ pub struct Part {
 impl Part {
     /// Closes a part. `ts_state` is where the transport stream stands, and is moved past the part.
     pub(crate) fn close(draft: Draft, ts_state: &mut ts::State) -> Self {
-        let samples = draft.video.iter().chain(&draft.audio);
-        let payload_bytes =
-            samples.fold(0_u64, |sum, s| sum.saturating_add(s.payload.len() as u64));
+        let payload_bytes = payload_len(&draft.video).saturating_add(payload_len(&draft.audio));
+        let fmp4_audio = draft.fmp4_audio();
+        let head_len = fmp4::head_len(&draft.video, fmp4_audio) as u64;
+        let fmp4_len = payload_len(&draft.video)
+            .saturating_add(payload_len(fmp4_audio))
+            .saturating_add(head_len);
         let independent = match draft.epoch.video() {
             Some(_) => draft.video.iter().any(|sample| sample.keyframe),
             None => true,
@@ -89,6 +103,7 @@ impl Part {
             draft,
             independent,
             payload_bytes,
+            fmp4_len,
             ts_start,
             ts_packets,
             fmp4: OnceLock::new(),
@@ -146,8 +161,7 @@ impl Part {
     /// Length of [`Part::fmp4`], known without making it.
     #[must_use]
     pub fn fmp4_len(&self) -> u64 {
-        let head = fmp4::head_len(&self.draft.video, &self.draft.audio);
-        self.payload_bytes.saturating_add(head as u64)
+        self.fmp4_len
     }
 
     /// The part as fMP4: one small head from `pool`, then the access units' own bytes.
@@ -155,7 +169,7 @@ impl Part {
     pub fn fmp4(&self, pool: &mut impl Pool) -> Option<&[Bytes]> {
         if self.fmp4.get().is_none() {
             let draft = &self.draft;
-            let made = fmp4::write_part(draft.sequence, &draft.video, &draft.audio, pool)?;
+            let made = fmp4::write_part(draft.sequence, &draft.video, draft.fmp4_audio(), pool)?;
             // Where another core was faster, its bytes stay and these are dropped: they are equal.
             let _ = self.fmp4.set(made.into());
         }

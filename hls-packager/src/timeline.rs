@@ -133,11 +133,11 @@ impl DecodeShift {
     }
 }
 
-/// Samples that a frame lasts, on the track's own clock. A frame that does not tell lasts 20 ms, as
-/// every Opus encoder's do unless told otherwise.
+/// Samples that a frame lasts, on the track's own clock; at most a second. A frame that does not
+/// tell lasts 20 ms, as every Opus encoder's do unless told otherwise.
 pub(crate) fn frame_samples(codec: &CodecConfig, payload: &[u8]) -> u32 {
-    let usual = codec.sample_rate().unwrap_or(TIMESCALE) / 50;
-    codec.frame_samples(payload).unwrap_or(usual).max(1)
+    let rate = codec.sample_rate().unwrap_or(TIMESCALE).max(1);
+    codec.frame_samples(payload).unwrap_or(rate / 50).clamp(1, rate)
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use weir_hls::{Config, Format, MissingInTs, Packager, Window};
 use weir_protocol::media::{AccessUnit, Ticks, Track};
+use weir_protocol::pool::HeapPool;
 
-use crate::feed::{AUDIO, Feed, VIDEO, aac_track, avc_track, opus_track};
+use crate::feed::{AUDIO, Feed, VIDEO, aac_track, avc_track, mp3_track, opus_track};
 
 fn text(window: &Window) -> String {
     String::from_utf8(window.media_playlist(Format::Fmp4).to_vec()).unwrap()
@@ -222,6 +223,25 @@ fn what_a_transport_stream_cannot_carry_is_told() {
     push(&mut packager, &Feed { rate: None, ..feed }.units());
     let window = packager.window();
     assert!(window.is_playable(Format::Fmp4) && !window.is_playable(Format::Ts));
+}
+
+#[test]
+fn mp3_next_to_video_is_in_the_transport_stream_only() {
+    let feed = Feed::default();
+    let tracks = [avc_track(31), mp3_track()];
+    let mut packager = Packager::new(config());
+    packager.set_tracks(&tracks);
+    push(&mut packager, &feed.units());
+    let window = packager.window();
+    let epoch = window.epoch().unwrap();
+    assert_eq!(epoch.missing_in_fmp4(), Some(&tracks[1]));
+    assert!(epoch.missing_in_ts().is_empty());
+    assert_eq!(window.variant().unwrap().codecs.as_deref(), Some("avc1.64001f"));
+    let part = &window.listed()[0].parts()[1];
+    let mut pool = HeapPool::default();
+    let len = part.fmp4(&mut pool).unwrap().iter().map(|bytes| bytes.len() as u64).sum::<u64>();
+    assert_eq!(part.fmp4_len(), len);
+    assert!(part.ts_len() > len);
 }
 
 #[test]

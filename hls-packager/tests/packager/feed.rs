@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use weir_hls::{Config, Packager};
-use weir_protocol::codec::{CodecConfig, aac, avc, opus};
+use weir_protocol::codec::{CodecConfig, aac, avc, mp3, opus};
 use weir_protocol::media::{AccessUnit, TIMESCALE, Ticks, Track, TrackId};
 
 pub const VIDEO: TrackId = TrackId(0);
@@ -168,6 +168,11 @@ pub fn aac_track(rate: u32) -> Track {
 
 pub fn opus_track() -> Track {
     Track { id: AUDIO, codec: Arc::new(CodecConfig::Opus(opus::Config::stereo())) }
+}
+
+pub fn mp3_track() -> Track {
+    let config = mp3::Config { sample_rate: 48_000, channels: 2, frame_samples: 1152 };
+    Track { id: AUDIO, codec: Arc::new(CodecConfig::Mp3(config)) }
 }
 
 /// xorshift64*: the same numbers everywhere for the same seed.

@@ -5,5 +5,6 @@ mod cutting;
 mod epochs;
 mod feed;
 mod goldens;
+mod nonsense;
 mod requests;
 mod transport;
