@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use weir_protocol::media::Ticks;
 
-use crate::config::Config;
-
 /// A configuration is about a kilobyte. A wrong path (a video, `/dev/zero`) is refused, not read.
 pub const CONFIG_FILE_BYTES: u64 = 1 << 20;
 
@@ -114,12 +112,3 @@ pub const PUBLISH_STALL: Duration = Duration::from_secs(20);
 
 /// `User-Agent` and `flashVer` are kept this far, for the API.
 pub const AGENT_CHARS: usize = 200;
-
-/// What an RTMP peer may make its session do, with the operator's time limits.
-pub fn rtmp(config: &Config) -> weir_protocol::limits::Limits {
-    weir_protocol::limits::Limits {
-        handshake_timeout: config.timeouts.handshake,
-        media_timeout: config.timeouts.idle,
-        ..Default::default()
-    }
-}

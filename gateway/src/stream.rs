@@ -19,8 +19,8 @@ use weir_protocol::flv::Event;
 use weir_protocol::stream_name::StreamName;
 
 use crate::limits;
-use log::{Cursor, Log};
-use message::{Estate, Item, Snapshot, Update};
+use log::{Cursor, Item, Log};
+use message::{Estate, Snapshot, Update};
 use owner::State;
 use track_set::SharedTracks;
 use viewers::Viewers;

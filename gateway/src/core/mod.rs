@@ -1,14 +1,17 @@
 //! A core: one pinned thread with a runtime of its own, its timers and its mailbox.
 
 pub mod admission;
+mod claim;
 pub mod connection;
+mod control;
 pub mod mailbox;
 mod report;
 pub mod runtime;
 pub mod serve;
 mod state;
 
-pub use state::{ClaimError, Core, PREFIX_LEN};
+pub use claim::{ClaimError, PREFIX_LEN};
+pub use state::Core;
 
 /// A core's number, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,11 +6,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, oneshot};
-use weir_hls::Packager;
+use tokio::sync::Notify;
 use weir_protocol::stream_name::StreamName;
 
 use super::CoreId;
+use super::claim::Arrivals;
 use super::connection::Connections;
 use super::mailbox::Handle;
 use crate::config::Config;
@@ -18,10 +18,9 @@ use crate::io::{Arena, ArenaPool};
 use crate::limits;
 use crate::metrics::{Closed, Counters};
 use crate::stream::Phase;
-use crate::stream::message::{Control, Estate, Message, Snapshot};
+use crate::stream::message::{Message, Snapshot};
 use crate::stream::owner::State;
-use crate::stream::registry::Claim;
-use crate::stream::{Owner, Publisher, Registry, Stream};
+use crate::stream::{Registry, Stream};
 
 /// One per core, shared by all its tasks. Nothing here is `Send`: what other cores need reaches
 /// them as a [`Message`].
@@ -38,22 +37,8 @@ pub struct Core {
     pub stop_news: Arc<Notify>,
     stopping: Cell<bool>,
     streams: RefCell<HashMap<StreamName, Rc<Stream>>>,
-    /// Names whose state is on its way from another core, and who asked for it meanwhile.
-    arriving: RefCell<HashMap<StreamName, Vec<Waiting>>>,
+    pub(super) arrivals: Arrivals,
     mailboxes: Vec<Handle<Message>>,
-}
-
-struct Waiting {
-    to: CoreId,
-    reply: oneshot::Sender<Option<Box<Estate>>>,
-}
-
-/// Why a name could not be had for publishing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClaimError {
-    /// A newer session claimed the name while this one was waiting.
-    Overtaken,
-    Stopping,
 }
 
 impl Core {
@@ -76,7 +61,7 @@ impl Core {
             stop_news: Arc::default(),
             stopping: Cell::new(false),
             streams: RefCell::default(),
-            arriving: RefCell::default(),
+            arrivals: Arrivals::default(),
             mailboxes,
         }
     }
@@ -87,6 +72,14 @@ impl Core {
 
     pub fn streams(&self) -> Vec<Rc<Stream>> {
         self.streams.borrow().values().cloned().collect()
+    }
+
+    pub fn stream(&self, name: &StreamName) -> Option<Rc<Stream>> {
+        self.streams.borrow().get(name).cloned()
+    }
+
+    pub(super) fn insert(&self, stream: &Rc<Stream>) {
+        self.streams.borrow_mut().insert(stream.name.clone(), stream.clone());
     }
 
     /// The stream with this name, followed from its owner's core where need be. `None` at once when
@@ -115,7 +108,7 @@ impl Core {
 
     /// The stream as this core knows it, unless the name has a newer owner elsewhere.
     fn current(&self, name: &StreamName) -> Option<Rc<Stream>> {
-        let stream = self.streams.borrow().get(name).cloned()?;
+        let stream = self.stream(name)?;
         let stale = stream.is_ended()
             && self.registry.find(name).is_some_and(|e| e.generation != stream.generation.get());
         (!stale).then_some(stream)
@@ -128,114 +121,9 @@ impl Core {
             return None;
         }
         let stream = Rc::new(Stream::replica(name.clone(), entry.generation, now));
-        self.streams.borrow_mut().insert(name.clone(), stream.clone());
+        self.insert(&stream);
         self.post(entry.owner, Message::Attach { name: name.clone(), core: self.id });
         Some(stream)
-    }
-
-    /// Makes this core the owner of `name` and `publisher` its only publisher, taking over from
-    /// whoever has it.
-    pub async fn claim(
-        &self,
-        name: &StreamName,
-        publisher: Publisher,
-        now: Instant,
-    ) -> Result<(Rc<Stream>, u64), ClaimError> {
-        if self.is_stopping() {
-            return Err(ClaimError::Stopping);
-        }
-        let claim = self.registry.claim(name, self.id);
-        let elsewhere = claim.previous.filter(|previous| previous.owner != self.id);
-        if let Some(previous) = elsewhere {
-            let estate = self.request_estate(&claim, previous.owner).await;
-            self.settle_estate(name, now, estate);
-        } else if self.arriving.borrow().contains_key(name) {
-            // Another session here claimed it first and its state is still on the way; it will see
-            // that its claim is out of date.
-            self.wait_for_arrival(name).await;
-        }
-        if self.registry.find(name).is_none_or(|entry| entry.generation != claim.generation) {
-            return Err(ClaimError::Overtaken);
-        }
-        Ok((self.install(&claim, publisher, now), claim.generation))
-    }
-
-    fn install(&self, claim: &Claim, publisher: Publisher, now: Instant) -> Rc<Stream> {
-        let known = self.streams.borrow().get(&claim.name).cloned();
-        let last_owner = known.as_ref().filter(|stream| !stream.is_replica());
-        if let Some(stream) = last_owner.filter(|stream| !stream.is_ended()) {
-            self.kick_publisher(stream, Closed::TakenOver);
-            stream.begin(claim.generation, publisher);
-            return stream.clone();
-        }
-        let next_msn = last_owner.and_then(|stream| stream.window()).map_or(0, |w| w.next_msn());
-        let packager = self.packager(&claim.name, next_msn);
-        let owner = Owner::new(claim.generation, packager);
-        let stream = Rc::new(Stream::owned(claim.name.clone(), now, owner));
-        stream.begin(claim.generation, publisher);
-        self.streams.borrow_mut().insert(claim.name.clone(), stream.clone());
-        stream
-    }
-
-    async fn request_estate(&self, claim: &Claim, from: CoreId) -> Option<Box<Estate>> {
-        let (reply, answer) = oneshot::channel();
-        self.arriving.borrow_mut().insert(claim.name.clone(), Vec::new());
-        let message = Message::Handover { name: claim.name.clone(), to: self.id, reply };
-        self.post(from, message);
-        tokio::time::timeout(limits::ATTACH_TIMEOUT, answer).await.ok()?.ok()?
-    }
-
-    /// Takes in a stream's state and passes it on at once where another core has claimed it since.
-    fn settle_estate(&self, name: &StreamName, now: Instant, estate: Option<Box<Estate>>) {
-        if let Some(estate) = estate {
-            let known = self.streams.borrow().get(name).filter(|s| s.is_replica()).cloned();
-            let ended = estate.owner.is_ended();
-            let stream = known.unwrap_or_else(|| {
-                let stream = Rc::new(Stream::replica(name.clone(), 0, now));
-                self.streams.borrow_mut().insert(name.clone(), stream.clone());
-                stream
-            });
-            stream.adopt(*estate);
-            if ended {
-                stream.end(now);
-            }
-        }
-        let waiting = self.arriving.borrow_mut().remove(name).unwrap_or_default();
-        for Waiting { to, reply } in waiting {
-            self.hand_over(name, to, reply);
-        }
-    }
-
-    async fn wait_for_arrival(&self, name: &StreamName) {
-        let (reply, answer) = oneshot::channel();
-        if let Some(waiting) = self.arriving.borrow_mut().get_mut(name) {
-            waiting.push(Waiting { to: self.id, reply });
-        }
-        let _ = tokio::time::timeout(limits::ATTACH_TIMEOUT, answer).await;
-    }
-
-    fn hand_over(
-        &self,
-        name: &StreamName,
-        to: CoreId,
-        reply: oneshot::Sender<Option<Box<Estate>>>,
-    ) {
-        if let Some(waiting) = self.arriving.borrow_mut().get_mut(name) {
-            return waiting.push(Waiting { to, reply });
-        }
-        let stream = self.streams.borrow().get(name).cloned();
-        if to == self.id {
-            let _ = reply.send(None);
-            return;
-        }
-        let estate = stream.and_then(|stream| {
-            self.kick_publisher(&stream, Closed::TakenOver);
-            let mut estate = stream.hand_over()?;
-            estate.owner.followers.retain(|core| *core != to);
-            estate.owner.followers.push(self.id);
-            Some(Box::new(estate))
-        });
-        let _ = reply.send(estate);
     }
 
     /// Ends the session that publishes this stream; the stream itself goes on.
@@ -278,23 +166,8 @@ impl Core {
         playlist.max(limits::ENDED_LINGER_MIN)
     }
 
-    fn packager(&self, name: &StreamName, next_msn: u64) -> Packager {
-        let hls = &self.config.hls;
-        let last_segment = name.url_path().to_string();
-        let last_segment = last_segment.rsplit('/').next().unwrap_or_default();
-        Packager::new(weir_hls::Config {
-            segment: hls.segment,
-            longest_segment: hls.segment * 2,
-            part: hls.part,
-            window: hls.window,
-            prefix: random_prefix(),
-            ts_base: format!("{last_segment}/"),
-            first_msn: next_msn.max(msn_of_wall_clock()),
-        })
-    }
-
     /// `false` when the other core is far behind, or has stopped.
-    fn post(&self, core: CoreId, message: Message) -> bool {
+    pub(super) fn post(&self, core: CoreId, message: Message) -> bool {
         let posted = self.mailboxes[core.0].post(message);
         if posted.is_err() && !self.is_stopping() {
             tracing::warn!(from = self.id.0, to = core.0, "a core does not take its messages");
@@ -309,32 +182,32 @@ impl Core {
         match message {
             Message::Attach { name, core } => self.on_attach(name, core),
             Message::Detach { name, core } => {
-                if let Some(stream) = self.streams.borrow().get(&name) {
+                if let Some(stream) = self.stream(&name) {
                     stream.with_owner(|owner| owner.followers.retain(|follower| *follower != core));
                 }
             }
             Message::Snapshot(snapshot) => self.on_snapshot(*snapshot, now),
             Message::Absent { name } => {
-                let stream = self.streams.borrow().get(&name).filter(|s| s.is_replica()).cloned();
+                let stream = self.stream(&name).filter(|stream| stream.is_replica());
                 if let Some(stream) = stream {
                     stream.abandon();
                     self.streams.borrow_mut().remove(&name);
                 }
             }
             Message::Update(update) => {
-                let stream = self.streams.borrow().get(&update.name).cloned();
+                let stream = self.stream(&update.name);
                 match stream {
                     Some(stream) => stream.apply_update(update, now),
                     None => self.detach(&update.name),
                 }
             }
             Message::Handover { name, to, reply } => self.hand_over(&name, to, reply),
-            Message::Control(control) => self.obey(control, now),
+            Message::Control(control) => super::control::obey(self, control, now),
         }
     }
 
     fn on_attach(&self, name: StreamName, core: CoreId) {
-        let stream = self.streams.borrow().get(&name).cloned();
+        let stream = self.stream(&name);
         let snapshot = stream.and_then(|stream| {
             let snapshot = stream.snapshot()?;
             stream.with_owner(|owner| {
@@ -352,7 +225,7 @@ impl Core {
     }
 
     fn on_snapshot(&self, snapshot: Snapshot, now: Instant) {
-        let stream = self.streams.borrow().get(&snapshot.name).cloned();
+        let stream = self.stream(&snapshot.name);
         match stream {
             Some(stream) => stream.apply_snapshot(snapshot, now),
             None => self.detach(&snapshot.name),
@@ -365,29 +238,8 @@ impl Core {
         }
     }
 
-    fn obey(&self, control: Control, now: Instant) {
-        match control {
-            Control::Report(reply) => {
-                let _ = reply.send(super::report::report(self, now));
-            }
-            Control::KickClient { id, reply } => {
-                let _ = reply.send(self.connections.close(id, Closed::Kicked));
-            }
-            Control::KickStream { name, reply } => {
-                let stream = self.streams.borrow().get(&name).cloned();
-                let owned = stream.filter(|stream| !stream.is_replica() && !stream.is_ended());
-                if let Some(stream) = &owned {
-                    self.kick_publisher(stream, Closed::Kicked);
-                    self.end(stream, now);
-                }
-                let _ = reply.send(owned.is_some());
-            }
-            Control::Stop => self.stop(now),
-        }
-    }
-
     /// Ends every stream, so that players get a clean end, and lets connections go.
-    fn stop(&self, now: Instant) {
+    pub fn stop(&self, now: Instant) {
         self.stopping.set(true);
         for stream in self.streams() {
             if stream.is_replica() {
@@ -447,29 +299,4 @@ impl Core {
         self.streams.borrow_mut().remove(&stream.name);
         self.registry.release(&stream.name, stream.generation.get());
     }
-}
-
-/// Length of the URI prefix of an epoch: `~` and 64 random bits.
-pub const PREFIX_LEN: usize = 17;
-
-/// A URI prefix that no other epoch of any stream has had or will have.
-fn random_prefix() -> String {
-    let mut bytes = [0; 8];
-    // Without the system's random numbers the clock still keeps prefixes apart.
-    if getrandom::fill(&mut bytes).is_err() {
-        bytes = nanoseconds_of_wall_clock().to_be_bytes();
-    }
-    format!("~{:016x}", u64::from_be_bytes(bytes))
-}
-
-/// Media sequence numbers begin with the seconds since 2026, so that they never go back for a URL,
-/// not even when the process restarts: no stream makes more than one segment a second for long.
-fn msn_of_wall_clock() -> u64 {
-    const SECONDS_TO_2026: u64 = 1_767_225_600;
-    (nanoseconds_of_wall_clock() / 1_000_000_000).saturating_sub(SECONDS_TO_2026)
-}
-
-fn nanoseconds_of_wall_clock() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_nanos() as u64)
 }

@@ -4,8 +4,9 @@ use bytes::Bytes;
 use hyper::Response;
 use hyper::header::{self, HeaderValue};
 
-use super::body::{Body, Slices};
+use super::body::Body;
 use super::respond::{self, Cache};
+use super::slices::Slices;
 
 macro_rules! asset {
     ($file:literal) => {

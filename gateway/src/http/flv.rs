@@ -10,7 +10,7 @@ use tokio::sync::futures::OwnedNotified;
 use weir_protocol::flv::{self, TagKind};
 use weir_protocol::media::{Ticks, TrackKind};
 
-use super::body::Slices;
+use super::slices::Slices;
 use crate::core::Core;
 use crate::limits;
 use crate::stream::log::{Cursor, Entry};

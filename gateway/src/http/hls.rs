@@ -11,10 +11,12 @@ use hyper::{Response, StatusCode};
 use weir_hls::{Format, Part, Reload, Resource, Segment, Window};
 use weir_protocol::stream_name::StreamName;
 
-use super::body::{Body, Slices};
+use super::body::Body;
 use super::respond::{self, Cache};
+use super::slices::Slices;
 use crate::core::Core;
 use crate::limits;
+use crate::metrics::HlsResource;
 use crate::stream::Stream;
 
 const PLAYLIST: &str = "application/vnd.apple.mpegurl";
@@ -35,6 +37,7 @@ pub async fn multivariant(
     name: &StreamName,
     viewer: &Viewer<'_>,
 ) -> Response<Body> {
+    core.counters.hls_requests.of(HlsResource::Multivariant).increment();
     let Some(stream) = core.find(name, Instant::now()).await else { return respond::not_found() };
     let playable = |window: &Window| window.multivariant(MEDIA_PLAYLIST);
     match wait_for(&stream, limits::HLS_START_WAIT, playable).await {
@@ -50,6 +53,7 @@ pub async fn media(
     query: &str,
     viewer: &Viewer<'_>,
 ) -> Response<Body> {
+    core.counters.hls_requests.of(HlsResource::Playlist).increment();
     let Ok(directives) = Directives::parse(query) else { return bad_directives() };
     let Some(stream) = core.find(name, Instant::now()).await else { return respond::not_found() };
     let Some(window) = started(&stream).await else { return respond::not_found() };
@@ -82,6 +86,7 @@ pub async fn ts_media(
     viewer: &Viewer<'_>,
 ) -> Response<Body> {
     let Some(stream) = core.find(name, Instant::now()).await else { return respond::not_found() };
+    core.counters.hls_requests.of(HlsResource::Playlist).increment();
     let whole = |window: &Window| window.is_playable(Format::Ts).then_some(());
     match wait_for(&stream, limits::HLS_START_WAIT, whole).await {
         Some((window, ())) => playlist(&stream, viewer, window.media_playlist(Format::Ts), false),
@@ -105,6 +110,12 @@ pub async fn resource(
     let Some((_, resource)) = wait_for(&stream, hold_time(&window), found).await else {
         return too_late();
     };
+    let kind = match &resource {
+        Resource::Init(_) => HlsResource::Init,
+        Resource::Part(_) => HlsResource::Part,
+        _ => HlsResource::Segment,
+    };
+    core.counters.hls_requests.of(kind).increment();
     let pool = &mut *core.pool.borrow_mut();
     let (content_type, slices) = match &resource {
         Resource::Init(bytes) => (FMP4, Some(Slices::from(bytes.clone()))),

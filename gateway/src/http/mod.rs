@@ -8,5 +8,6 @@ mod range;
 mod respond;
 mod route;
 mod serve;
+mod slices;
 
 pub use serve::serve;

@@ -4,8 +4,9 @@ use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
 
-use super::body::{Body, Slices};
+use super::body::Body;
 use super::range::{self, Wanted};
+use super::slices::Slices;
 
 /// How long caches may keep an answer.
 #[derive(Clone, Copy, Debug)]

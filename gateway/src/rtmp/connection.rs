@@ -10,6 +10,7 @@ use weir_protocol::rtmp::{self, Event, Output, ServerSession};
 
 use super::player::Player;
 use super::publisher::Publishing;
+use crate::config::Config;
 use crate::core::Core;
 use crate::core::connection::{Connection, Role};
 use crate::io::{ArenaPool, Batch};
@@ -39,7 +40,7 @@ enum End {
 
 /// Serves a connection until the peer leaves, breaks the protocol, or is sent away.
 pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
-    let limits = limits::rtmp(&core.config);
+    let limits = session_limits(&core.config);
     let pool = ArenaPool::new(core.arena);
     let session = ServerSession::new(limits, connection.id, pool, Instant::now());
     let shared = Rc::new(Shared {
@@ -62,6 +63,15 @@ pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
     shared.news.notify_one();
     let _ = tokio::time::timeout(limits::FAREWELL, sending).await;
     shared.connection.conn.shutdown(Shutdown::Both);
+}
+
+/// What a peer may make its session do, with the operator's time limits.
+fn session_limits(config: &Config) -> rtmp::Limits {
+    rtmp::Limits {
+        handshake_timeout: config.timeouts.handshake,
+        media_timeout: config.timeouts.idle,
+        ..rtmp::Limits::default()
+    }
 }
 
 async fn read(shared: &Rc<Shared>, publishing: &mut Option<Publishing>) -> End {

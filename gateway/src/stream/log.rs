@@ -10,7 +10,7 @@ use weir_protocol::flv;
 use weir_protocol::media::{AccessUnit, Track, TrackKind};
 use weir_protocol::pool::{Pool, Region};
 
-use super::track_set::{TrackSet, tag_kind};
+use super::track_set::{SharedTracks, TrackSet, tag_kind};
 use crate::limits;
 
 /// Access units from at least the newest join point on, bounded in bytes.
@@ -25,6 +25,13 @@ pub struct Log {
     /// Sequence number of the newest entry where a player can start decoding.
     join: Option<u64>,
     bytes: usize,
+}
+
+/// What a log is made of, as it goes from an owner's to its replicas'.
+#[derive(Clone)]
+pub enum Item {
+    Tracks(SharedTracks),
+    Unit(AccessUnit),
 }
 
 /// One access unit and its wire headers, made once, by the first player that needs them.

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use weir_hls::Window;
-use weir_protocol::media::AccessUnit;
 use weir_protocol::stream_name::StreamName;
 
+use super::log::Item;
 use super::owner::Owner;
-use super::track_set::SharedTracks;
 use crate::admin::model::CoreReport;
 use crate::core::CoreId;
 
@@ -57,12 +56,6 @@ pub struct Update {
     pub items: Arc<Vec<Item>>,
     pub window: Option<Arc<Window>>,
     pub ended: bool,
-}
-
-#[derive(Clone)]
-pub enum Item {
-    Tracks(SharedTracks),
-    Unit(AccessUnit),
 }
 
 /// A stream's state as it moves from its old owner to its new one.

@@ -9,8 +9,7 @@ use weir_protocol::flv::{Event, Metadata};
 use weir_protocol::media::{AccessUnit, Repairs, Ticks};
 
 use super::gate::{Flow, Gate};
-use super::log::Log;
-use super::message::Item;
+use super::log::{Item, Log};
 use super::meter::Meters;
 use super::track_set::{SharedTracks, TrackSet};
 use crate::core::CoreId;
