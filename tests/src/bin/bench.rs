@@ -19,7 +19,10 @@ struct Arguments {
 }
 
 fn main() {
-    assert!(!cfg!(debug_assertions), "a debug build says nothing: cargo run --release");
+    if cfg!(debug_assertions) {
+        eprintln!("a debug build says nothing: cargo run --release");
+        std::process::exit(2);
+    }
     let arguments = match parse(std::env::args().skip(1)) {
         Some(arguments) => arguments,
         None => {
