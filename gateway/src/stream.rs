@@ -11,7 +11,7 @@ pub mod viewers;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use weir_hls::Window;
@@ -302,9 +302,14 @@ impl Stream {
         self.wake_all();
     }
 
+    /// The owner's last news, of the end perhaps, is older than this.
+    pub fn heard_before(&self, now: Instant, span: Duration) -> bool {
+        now.saturating_duration_since(self.heard_at.get()) > span
+    }
+
     /// The owner has sent no news for a while.
     pub fn is_silent(&self, now: Instant) -> bool {
-        let silent = now.saturating_duration_since(self.heard_at.get()) > limits::REPLICA_SILENCE;
+        let silent = self.heard_before(now, limits::REPLICA_SILENCE);
         if silent {
             self.heard_at.set(now);
         }

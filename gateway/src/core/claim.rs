@@ -28,28 +28,70 @@ pub enum ClaimError {
 /// Where a stream's state goes; `None` when there was none.
 type Heir = oneshot::Sender<Option<Box<Estate>>>;
 
-/// Names whose state is on its way from another core, and who has claimed them meanwhile.
+/// Claims of this core whose stream's state is on its way, by generation.
+///
+/// All claims of a name stand in one line, and the state goes from each to the next. Nobody waits
+/// for a later claim, so however many publishers race on however many cores, none waits in a
+/// circle, and the state gets to the newest.
 #[derive(Default)]
-pub struct Arrivals(RefCell<HashMap<StreamName, Vec<(CoreId, Heir)>>>);
+pub struct Inheritances(RefCell<HashMap<u64, Inheritance>>);
 
-impl Arrivals {
-    fn expect(&self, name: &StreamName) {
-        self.0.borrow_mut().insert(name.clone(), Vec::new());
+enum Inheritance {
+    Expected {
+        name: StreamName,
+        /// The claim that came next.
+        heir: Option<Heir>,
+        /// Cores that have asked to follow the stream meanwhile.
+        followers: Vec<CoreId>,
+    },
+    /// It came for a claim that was out of date by then; the next one is about to ask for it.
+    Parked(Option<Box<Estate>>),
+}
+
+impl Inheritances {
+    fn expect(&self, claim: &Claim) {
+        let name = claim.name.clone();
+        let expected = Inheritance::Expected { name, heir: None, followers: Vec::new() };
+        self.0.borrow_mut().insert(claim.generation, expected);
     }
 
-    /// Puts a claim in line behind the arrival; gives it back when none is expected.
-    fn wait(&self, name: &StreamName, core: CoreId, heir: Heir) -> Result<(), Heir> {
-        match self.0.borrow_mut().get_mut(name) {
-            Some(waiting) => {
-                waiting.push((core, heir));
-                Ok(())
+    fn knows(&self, generation: u64) -> bool {
+        self.0.borrow().contains_key(&generation)
+    }
+
+    /// Names the next in line; gives it back where this claim waits for nothing.
+    fn name_heir(&self, generation: u64, next: Heir) -> Result<(), Heir> {
+        let mut all = self.0.borrow_mut();
+        match all.get_mut(&generation) {
+            Some(Inheritance::Expected { heir, .. }) => *heir = Some(next),
+            Some(Inheritance::Parked(estate)) => {
+                let _ = next.send(estate.take());
+                all.remove(&generation);
             }
-            None => Err(heir),
+            None => return Err(next),
+        }
+        Ok(())
+    }
+
+    /// Lets `core` follow once the state is here; false where none is expected.
+    pub fn follow_later(&self, name: &StreamName, core: CoreId) -> bool {
+        let mut all = self.0.borrow_mut();
+        let expected = all.values_mut().find_map(|inheritance| match inheritance {
+            Inheritance::Expected { name: of, followers, .. } if of == name => Some(followers),
+            _ => None,
+        });
+        expected.map(|followers| followers.push(core)).is_some()
+    }
+
+    fn arrived(&self, generation: u64) -> (Option<Heir>, Vec<CoreId>) {
+        match self.0.borrow_mut().remove(&generation) {
+            Some(Inheritance::Expected { heir, followers, .. }) => (heir, followers),
+            _ => (None, Vec::new()),
         }
     }
 
-    fn arrived(&self, name: &StreamName) -> Vec<(CoreId, Heir)> {
-        self.0.borrow_mut().remove(name).unwrap_or_default()
+    fn park(&self, generation: u64, estate: Option<Box<Estate>>) {
+        self.0.borrow_mut().insert(generation, Inheritance::Parked(estate));
     }
 }
 
@@ -66,17 +108,57 @@ impl Core {
             return Err(ClaimError::Stopping);
         }
         let claim = self.registry.claim(name, self.id);
-        let elsewhere = claim.previous.filter(|previous| previous.owner != self.id);
-        if let Some(previous) = elsewhere {
-            let estate = self.request_estate(&claim, previous.owner).await;
-            self.settle_estate(name, now, estate);
+        let estate = self.inherit(&claim).await;
+        let (heir, followers) = self.inheritances.arrived(claim.generation);
+        let newest = self.registry.find(name).map(|entry| entry.generation);
+        let result = if newest == Some(claim.generation) {
+            if let Some(estate) = estate {
+                self.adopt(name, now, *estate);
+            }
+            Ok((self.install(&claim, publisher, now), claim.generation))
         } else {
-            self.wait_for_arrival(name).await;
+            match heir {
+                // A core that asked and has stopped since needs nothing.
+                Some(heir) => drop(heir.send(estate)),
+                None => self.inheritances.park(claim.generation, estate),
+            }
+            Err(ClaimError::Overtaken)
+        };
+        followers.into_iter().for_each(|core| self.on_attach(name.clone(), core));
+        result
+    }
+
+    /// The state of the stream, where another core or an earlier claim has it.
+    async fn inherit(&self, claim: &Claim) -> Option<Box<Estate>> {
+        let previous = claim.previous?;
+        let here = previous.owner == self.id;
+        if here && !self.inheritances.knows(previous.generation) {
+            return None;
         }
-        if self.registry.find(name).is_none_or(|entry| entry.generation != claim.generation) {
-            return Err(ClaimError::Overtaken);
+        let (heir, answer) = oneshot::channel();
+        self.inheritances.expect(claim);
+        let (name, generation) = (claim.name.clone(), previous.generation);
+        if here {
+            self.hand_over(&name, generation, heir);
+        } else {
+            self.post(previous.owner, Message::Handover { name, generation, heir });
         }
-        Ok((self.install(&claim, publisher, now), claim.generation))
+        tokio::time::timeout(limits::ATTACH_TIMEOUT, answer).await.ok()?.ok()?
+    }
+
+    fn adopt(&self, name: &StreamName, now: Instant, mut estate: Estate) {
+        let known = self.stream(name).filter(|stream| stream.is_replica());
+        let stream = known.unwrap_or_else(|| {
+            let stream = Rc::new(Stream::replica(name.clone(), 0, now));
+            self.insert(&stream);
+            stream
+        });
+        let ended = estate.owner.is_ended();
+        estate.owner.followers.retain(|core| *core != self.id);
+        stream.adopt(estate);
+        if ended {
+            stream.end(now);
+        }
     }
 
     fn install(&self, claim: &Claim, publisher: Publisher, now: Instant) -> Rc<Stream> {
@@ -92,54 +174,21 @@ impl Core {
         let owner = Owner::new(claim.generation, packager);
         let stream = Rc::new(Stream::owned(claim.name.clone(), now, owner));
         stream.begin(claim.generation, publisher);
+        if let Some(replica) = known.filter(|stream| stream.is_replica()) {
+            // Its owner is gone without a word.
+            replica.abandon();
+        }
         self.insert(&stream);
         stream
     }
 
-    async fn request_estate(&self, claim: &Claim, from: CoreId) -> Option<Box<Estate>> {
-        let (reply, answer) = oneshot::channel();
-        self.arrivals.expect(&claim.name);
-        let message = Message::Handover { name: claim.name.clone(), to: self.id, reply };
-        self.post(from, message);
-        tokio::time::timeout(limits::ATTACH_TIMEOUT, answer).await.ok()?.ok()?
-    }
-
-    /// Takes in a stream's state and passes it on at once where another core has claimed it since.
-    fn settle_estate(&self, name: &StreamName, now: Instant, estate: Option<Box<Estate>>) {
-        if let Some(estate) = estate {
-            let known = self.stream(name).filter(|stream| stream.is_replica());
-            let ended = estate.owner.is_ended();
-            let stream = known.unwrap_or_else(|| {
-                let stream = Rc::new(Stream::replica(name.clone(), 0, now));
-                self.insert(&stream);
-                stream
-            });
-            stream.adopt(*estate);
-            if ended {
-                stream.end(now);
-            }
-        }
-        for (core, heir) in self.arrivals.arrived(name) {
-            self.hand_over(name, core, heir);
-        }
-    }
-
-    /// Another session here may have claimed the name first, with its state still on the way. It
-    /// will see that its claim is out of date.
-    async fn wait_for_arrival(&self, name: &StreamName) {
-        let (heir, answer) = oneshot::channel();
-        if self.arrivals.wait(name, self.id, heir).is_ok() {
-            let _ = tokio::time::timeout(limits::ATTACH_TIMEOUT, answer).await;
-        }
-    }
-
-    pub(super) fn hand_over(&self, name: &StreamName, to: CoreId, heir: Heir) {
-        let Err(heir) = self.arrivals.wait(name, to, heir) else { return };
-        let stream = self.stream(name).filter(|_| to != self.id);
+    /// Gives the state that belongs to the claim `generation` to the claim that came next.
+    pub(super) fn hand_over(&self, name: &StreamName, generation: u64, heir: Heir) {
+        let Err(heir) = self.inheritances.name_heir(generation, heir) else { return };
+        let stream = self.stream(name).filter(|stream| stream.generation.get() == generation);
         let estate = stream.and_then(|stream| {
             self.kick_publisher(&stream, Closed::TakenOver);
             let mut estate = stream.hand_over()?;
-            estate.owner.followers.retain(|core| *core != to);
             estate.owner.followers.push(self.id);
             Some(Box::new(estate))
         });

@@ -40,16 +40,18 @@ pub async fn serve(core: Rc<Core>, mut seat: Seat, started: impl FnOnce()) -> st
     spawn_local(accept(core.clone(), http, Protocol::Http, seat.admission));
     spawn_local(tick(core.clone()));
     started();
-    let mut messages = Vec::with_capacity(limits::MAILBOX_TURN);
-    while !core.is_stopping() {
-        if seat.inbox.next_many(&mut messages, limits::MAILBOX_TURN).await == 0 {
-            break;
-        }
-        let now = Instant::now();
-        messages.drain(..).for_each(|message| core.receive(message, now));
-    }
-    drain(&core).await;
+    let mut turn = Vec::with_capacity(limits::MAILBOX_TURN);
+    while !core.is_stopping() && receive(&core, &mut seat.inbox, &mut turn).await {}
+    drain(&core, &mut seat.inbox, &mut turn).await;
     Ok(())
+}
+
+/// Waits for messages and acts on them; false when no more can come.
+async fn receive(core: &Core, inbox: &mut Mailbox<Message>, turn: &mut Vec<Message>) -> bool {
+    let count = inbox.next_many(turn, limits::MAILBOX_TURN).await;
+    let now = Instant::now();
+    turn.drain(..).for_each(|message| core.receive(message, now));
+    count > 0
 }
 
 async fn accept(core: Rc<Core>, listener: Listener, protocol: Protocol, admission: Arc<Admission>) {
@@ -106,11 +108,13 @@ async fn tick(core: Rc<Core>) {
     }
 }
 
-/// Players have been told that it is over; give them a moment to take it in.
-async fn drain(core: &Core) {
+/// Players of this core's streams have been told that it is over, those of other cores' streams are
+/// told by messages; give them a moment to take it in.
+async fn drain(core: &Core, inbox: &mut Mailbox<Message>, turn: &mut Vec<Message>) {
     let deadline = Instant::now() + limits::STOP_GRACE;
     while !core.connections.is_empty() && Instant::now() < deadline {
-        tokio::time::sleep(limits::STOP_POLL).await;
+        // Nothing is lost when the wait is dropped.
+        let _ = tokio::time::timeout(limits::STOP_POLL, receive(core, inbox, turn)).await;
     }
     core.connections.close_all(Closed::Stopping);
     tokio::time::sleep(limits::STOP_POLL).await;

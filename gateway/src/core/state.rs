@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use weir_protocol::stream_name::StreamName;
 
 use super::CoreId;
-use super::claim::Arrivals;
+use super::claim::Inheritances;
 use super::connection::Connections;
 use super::mailbox::Handle;
 use crate::config::Config;
@@ -37,7 +37,7 @@ pub struct Core {
     pub stop_news: Arc<Notify>,
     stopping: Cell<bool>,
     streams: RefCell<HashMap<StreamName, Rc<Stream>>>,
-    pub(super) arrivals: Arrivals,
+    pub(super) inheritances: Inheritances,
     mailboxes: Vec<Handle<Message>>,
 }
 
@@ -61,7 +61,7 @@ impl Core {
             stop_news: Arc::default(),
             stopping: Cell::new(false),
             streams: RefCell::default(),
-            arrivals: Arrivals::default(),
+            inheritances: Inheritances::default(),
             mailboxes,
         }
     }
@@ -201,12 +201,16 @@ impl Core {
                     None => self.detach(&update.name),
                 }
             }
-            Message::Handover { name, to, reply } => self.hand_over(&name, to, reply),
+            Message::Handover { name, generation, heir } => self.hand_over(&name, generation, heir),
             Message::Control(control) => super::control::obey(self, control, now),
         }
     }
 
-    fn on_attach(&self, name: StreamName, core: CoreId) {
+    pub(super) fn on_attach(&self, name: StreamName, core: CoreId) {
+        let owned = self.stream(&name).is_some_and(|stream| !stream.is_replica());
+        if !owned && self.inheritances.follow_later(&name, core) {
+            return;
+        }
         let stream = self.stream(&name);
         let snapshot = stream.and_then(|stream| {
             let snapshot = stream.snapshot()?;
@@ -219,7 +223,15 @@ impl Core {
         });
         let answer = match snapshot {
             Some(snapshot) => Message::Snapshot(Box::new(snapshot)),
-            None => Message::Absent { name },
+            // The stream has moved on since this core was asked.
+            None => match self.registry.find(&name).filter(|entry| entry.owner != self.id) {
+                Some(entry) if entry.owner == core => return,
+                Some(entry) => {
+                    self.post(entry.owner, Message::Attach { name, core });
+                    return;
+                }
+                None => Message::Absent { name },
+            },
         };
         self.post(core, answer);
     }
@@ -238,15 +250,12 @@ impl Core {
         }
     }
 
-    /// Ends every stream, so that players get a clean end, and lets connections go.
+    /// Ends every stream, so that players get a clean end, and lets connections go. Replicas end with
+    /// their owners' last words.
     pub fn stop(&self, now: Instant) {
         self.stopping.set(true);
-        for stream in self.streams() {
-            if stream.is_replica() {
-                stream.abandon();
-            } else {
-                self.end(&stream, now);
-            }
+        for stream in self.streams().into_iter().filter(|stream| !stream.is_replica()) {
+            self.end(&stream, now);
         }
         self.stop_news.notify_waiters();
     }
@@ -278,7 +287,7 @@ impl Core {
 
     fn tick_replica(&self, stream: &Rc<Stream>, now: Instant) {
         let unused = now.saturating_duration_since(stream.used_at());
-        let over = stream.is_ended() && unused > self.linger();
+        let over = stream.is_ended() && stream.heard_before(now, self.linger());
         if over || stream.players.none() && unused > limits::REPLICA_LINGER {
             self.streams.borrow_mut().remove(&stream.name);
             self.detach(&stream.name);

@@ -32,11 +32,11 @@ pub enum Message {
     },
     /// News of a stream, once per core and read batch.
     Update(Update),
-    /// A publisher of the sender has claimed the stream; hand its state over.
+    /// A publisher of the sender has claimed the stream after `generation`; hand its state over.
     Handover {
         name: StreamName,
-        to: CoreId,
-        reply: oneshot::Sender<Option<Box<Estate>>>,
+        generation: u64,
+        heir: oneshot::Sender<Option<Box<Estate>>>,
     },
     Control(Control),
 }
