@@ -12,6 +12,7 @@ use weir_protocol::media::{Ticks, TrackKind};
 
 use super::slices::Slices;
 use crate::core::Core;
+use crate::core::connection::{Connection, Role};
 use crate::limits;
 use crate::stream::log::{Cursor, Entry};
 use crate::stream::track_set::SharedTracks;
@@ -20,6 +21,7 @@ use crate::stream::{Stream, TrackSet};
 /// The body of one HTTP-FLV response.
 pub struct FlvBody {
     core: Rc<Core>,
+    connection: Rc<Connection>,
     stream: Rc<Stream>,
     cursor: Cursor,
     /// The tracks that this player was last told of.
@@ -28,10 +30,11 @@ pub struct FlvBody {
 }
 
 impl FlvBody {
-    pub fn new(core: Rc<Core>, stream: Rc<Stream>) -> Self {
+    pub fn new(core: Rc<Core>, connection: Rc<Connection>, stream: Rc<Stream>) -> Self {
+        connection.take_role(Role::FlvPlayer, &stream.name);
         stream.players.flv.set(stream.players.flv.get() + 1);
         let news = Box::pin(stream.log_news.clone().notified_owned());
-        Self { core, cursor: stream.join(), stream, told: None, news }
+        Self { core, connection, cursor: stream.join(), stream, told: None, news }
     }
 
     /// The next run of whole tags; `None` when the stream has ended.
@@ -74,6 +77,7 @@ impl FlvBody {
 impl Drop for FlvBody {
     fn drop(&mut self) {
         self.stream.players.flv.set(self.stream.players.flv.get() - 1);
+        self.connection.leave_role(Role::Http);
     }
 }
 

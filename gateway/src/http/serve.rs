@@ -17,7 +17,7 @@ use super::respond;
 use super::route::Route;
 use super::{assets, hls};
 use crate::core::Core;
-use crate::core::connection::{Connection, Role};
+use crate::core::connection::Connection;
 use crate::io::HyperIo;
 use crate::limits;
 use crate::stream::Stream;
@@ -107,8 +107,7 @@ fn flv(
     let body = if head_only {
         Body::empty()
     } else {
-        connection.take_role(Role::FlvPlayer, &stream.name);
-        Body::Flv(Box::new(FlvBody::new(core.clone(), stream)))
+        Body::Flv(Box::new(FlvBody::new(core.clone(), connection.clone(), stream)))
     };
     respond::live("video/x-flv", body)
 }
