@@ -4,17 +4,20 @@
 //! Everything that a test needs is installed by `make setup`. A program that is missing makes its
 //! test fail: a test that was skipped proves nothing.
 
-pub mod bench;
 pub mod browser;
 pub mod fuzz;
 pub mod gateway;
 pub mod http;
+pub mod http_connection;
+pub mod media;
 pub mod mp4;
 pub mod obs;
 pub mod playlist;
 pub mod process;
 pub mod publisher;
 pub mod recorder;
+pub mod rtmp_client;
+pub mod script;
 pub mod sync;
 pub mod tools;
 pub mod validate;

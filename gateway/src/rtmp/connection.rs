@@ -7,7 +7,6 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use weir_protocol::rtmp::{self, Event, Output, ServerSession};
-use weir_protocol::stream_name::StreamName;
 
 use super::player::Player;
 use super::publisher::Publishing;
@@ -118,7 +117,7 @@ async fn handle(
     publishing: &mut Option<Publishing>,
     event: Event,
 ) -> Result<(), rtmp::Error> {
-    let Shared { core, connection, player, .. } = &**shared;
+    let Shared { core, connection, session, player, .. } = &**shared;
     match event {
         Event::Media { kind, timestamp_ms, body } => {
             if let Some(publishing) = publishing {
@@ -127,7 +126,15 @@ async fn handle(
         }
         Event::Publish { message_stream, name, .. } => {
             note_agent(shared);
-            *publishing = begin_publish(shared, message_stream, name).await?;
+            match Publishing::begin(core, connection, message_stream, name).await {
+                Ok(begun) => {
+                    *publishing = Some(begun);
+                    session.borrow_mut().accept_publish(message_stream)?;
+                }
+                Err((code, description)) => {
+                    session.borrow_mut().reject_publish(message_stream, code, description)?;
+                }
+            }
         }
         Event::Unpublish { .. } => {
             if let Some(publishing) = publishing.take() {
@@ -137,7 +144,26 @@ async fn handle(
         }
         Event::Play { message_stream, name, .. } => {
             note_agent(shared);
-            begin_play(shared, message_stream, name).await;
+            let busy = player.borrow().is_some();
+            let stream = if busy { None } else { core.find(&name, Instant::now()).await };
+            match stream.filter(|stream| !stream.is_ended()) {
+                Some(stream) => {
+                    let mut session = session.borrow_mut();
+                    session.accept_play(message_stream);
+                    let begun = Player::new(stream, message_stream, session.writer());
+                    connection.take_role(Role::RtmpPlayer, &name);
+                    *player.borrow_mut() = Some(begun);
+                }
+                None => {
+                    let (code, description) = if busy {
+                        ("NetStream.Play.Failed", "This connection plays a stream already")
+                    } else {
+                        core.counters.refused.of(Refused::NoStream).increment();
+                        ("NetStream.Play.StreamNotFound", "Nobody publishes this stream")
+                    };
+                    session.borrow_mut().reject_play(message_stream, code, description);
+                }
+            }
             shared.news.notify_one();
         }
         Event::StopPlay { message_stream } => {
@@ -157,48 +183,6 @@ async fn handle(
         }
     }
     Ok(())
-}
-
-async fn begin_publish(
-    shared: &Shared,
-    message_stream: u32,
-    name: StreamName,
-) -> Result<Option<Publishing>, rtmp::Error> {
-    let Shared { core, connection, session, .. } = shared;
-    match Publishing::begin(core, connection, message_stream, name).await {
-        Ok(begun) => match session.borrow_mut().accept_publish(message_stream) {
-            Ok(()) => Ok(Some(begun)),
-            // What came behind the command broke the protocol: the name must not stay taken.
-            Err(error) => {
-                begun.leave(core);
-                Err(error)
-            }
-        },
-        Err((code, description)) => {
-            session.borrow_mut().reject_publish(message_stream, code, description)?;
-            Ok(None)
-        }
-    }
-}
-
-async fn begin_play(shared: &Shared, message_stream: u32, name: StreamName) {
-    let Shared { core, connection, session, player, .. } = shared;
-    if player.borrow().is_some() {
-        let description = "This connection plays a stream already";
-        let code = "NetStream.Play.Failed";
-        return session.borrow_mut().reject_play(message_stream, code, description);
-    }
-    let stream = core.find(&name, Instant::now()).await;
-    let Some(stream) = stream.filter(|stream| !stream.is_ended()) else {
-        core.counters.refused.of(Refused::NoStream).increment();
-        let description = "Nobody publishes this stream";
-        let code = "NetStream.Play.StreamNotFound";
-        return session.borrow_mut().reject_play(message_stream, code, description);
-    };
-    let mut session = session.borrow_mut();
-    session.accept_play(message_stream);
-    connection.take_role(Role::RtmpPlayer, &name);
-    *player.borrow_mut() = Some(Player::new(stream, message_stream, session.writer()));
 }
 
 fn with_player(shared: &Shared, act: impl FnOnce(&mut Player)) {

@@ -1,0 +1,253 @@
+//! A scripted RTMP client: it says what a test tells it to, when it is told.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use weir_protocol::amf0::Value;
+use weir_protocol::flv::{Tag, TagKind};
+use weir_protocol::limits::{DEFAULT_CHUNK_SIZE, Limits};
+use weir_protocol::pool::HeapPool;
+use weir_protocol::rtmp::chunk::{Reader, Writer};
+use weir_protocol::rtmp::command::{Command, object};
+use weir_protocol::rtmp::handshake::Handshake;
+use weir_protocol::rtmp::message::{Message, MessageHeader, kind};
+
+/// How long the gateway may take for any answer.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+
+const CHUNK_SIZE: u32 = 4096;
+
+/// A connection whose handshake is done.
+pub struct RtmpClient {
+    socket: TcpStream,
+    reader: Reader<HeapPool>,
+    writer: Writer,
+    /// Received and not read yet.
+    received: Vec<u8>,
+    transaction: f64,
+    /// The message stream that createStream gave.
+    pub message_stream: u32,
+}
+
+impl RtmpClient {
+    /// # Panics
+    /// When the gateway does not answer.
+    #[must_use]
+    pub fn connect(address: SocketAddr) -> Self {
+        Self::over(TcpStream::connect(address).expect("the RTMP listener takes connections"))
+    }
+
+    /// Makes the handshake over a new connection.
+    ///
+    /// # Panics
+    /// When the gateway does not answer.
+    #[must_use]
+    pub fn over(mut socket: TcpStream) -> Self {
+        socket.set_nodelay(true).expect("a socket option");
+        socket.set_read_timeout(Some(ANSWERS_WITHIN)).expect("a socket option");
+        let mut out = Vec::new();
+        let mut handshake = Handshake::client(1, &mut out);
+        let mut input = [0; 4096];
+        let mut rest = Vec::new();
+        loop {
+            socket.write_all(&std::mem::take(&mut out)).expect("the handshake is taken");
+            let count = socket.read(&mut input).expect("the handshake is answered");
+            assert!(count > 0, "the handshake was refused");
+            let mut bytes = &input[..count];
+            if handshake.advance(&mut bytes, &mut out).expect("an RTMP handshake") {
+                rest.extend_from_slice(bytes);
+                break;
+            }
+        }
+        socket.write_all(&out).expect("the handshake is taken");
+        let mut reader = Reader::new(&Limits::default(), HeapPool::default());
+        reader.store_media(true);
+        reader.set_max_unfinished(Limits::default().unfinished_bytes_publishing);
+        let writer = Writer::new(DEFAULT_CHUNK_SIZE);
+        Self { socket, reader, writer, received: rest, transaction: 0.0, message_stream: 0 }
+    }
+
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.socket.local_addr().expect("a bound socket")
+    }
+
+    #[must_use]
+    pub fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
+    /// `connect` and `createStream`.
+    ///
+    /// # Panics
+    /// When the gateway refuses.
+    pub fn open(&mut self, app: &str, tc_url: &str) {
+        self.write(MessageHeader::control(kind::SET_CHUNK_SIZE), &CHUNK_SIZE.to_be_bytes());
+        self.writer = Writer::new(CHUNK_SIZE);
+        let about = object([
+            ("app", app.into()),
+            ("flashVer", "weir-e2e".into()),
+            ("tcUrl", tc_url.into()),
+        ]);
+        self.transaction += 1.0;
+        let transaction = self.transaction;
+        let connect = Command { transaction, object: about, ..Command::new("connect", Vec::new()) };
+        self.write(MessageHeader::command(0), &connect.encode());
+        self.answer_to(self.transaction);
+        self.command(0, "createStream", Vec::new());
+        let number = self.answer_to(self.transaction).arguments[0].as_number();
+        self.message_stream = number.expect("the number of a message stream") as u32;
+    }
+
+    /// Sends a command with the next transaction number.
+    pub fn command(&mut self, message_stream: u32, name: &str, arguments: Vec<Value>) {
+        self.transaction += 1.0;
+        let command = Command { transaction: self.transaction, ..Command::new(name, arguments) };
+        self.write(MessageHeader::command(message_stream), &command.encode());
+    }
+
+    fn answer_to(&mut self, transaction: f64) -> Command {
+        loop {
+            let command = self.next_command().expect("an answer, not the end");
+            match command.name.as_str() {
+                "_result" if command.transaction == transaction => return command,
+                "_error" => panic!("refused: {command:?}"),
+                _ => {}
+            }
+        }
+    }
+
+    /// Asks to publish, and gives the status code of the answer.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn ask_to_publish(&mut self, key: &str) -> String {
+        let stream = self.message_stream;
+        self.command(stream, "publish", vec![key.into(), "live".into()]);
+        self.next_status().expect("an answer to publish")
+    }
+
+    /// Asks to play, and gives the status code of the answer.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn ask_to_play(&mut self, key: &str) -> String {
+        let stream = self.message_stream;
+        self.command(stream, "play", vec![key.into(), (-2.0).into()]);
+        loop {
+            let code = self.next_status().expect("an answer to play");
+            if code != "NetStream.Play.Reset" {
+                return code;
+            }
+        }
+    }
+
+    /// The code of the next `onStatus`; `None` at the end of the connection. Media is skipped.
+    pub fn next_status(&mut self) -> Option<String> {
+        loop {
+            let command = self.next_command()?;
+            if command.name == "onStatus" {
+                let code =
+                    command.arguments.first().and_then(|information| information.get("code"));
+                return Some(code.and_then(Value::as_str).unwrap_or_default().to_owned());
+            }
+        }
+    }
+
+    fn next_command(&mut self) -> Option<Command> {
+        loop {
+            let message = self.next_message()?;
+            if message.header.kind == kind::COMMAND {
+                let command = Command::parse(message.header.kind, &message.body);
+                return Some(command.expect("a command").expect("a command with a name"));
+            }
+        }
+    }
+
+    /// The next media message; `None` when the gateway says that the stream has ended, or ends
+    /// the connection.
+    pub fn next_media(&mut self) -> Option<Tag> {
+        loop {
+            let Message { header, body } = self.next_message()?;
+            if header.kind == kind::COMMAND {
+                let command = Command::parse(header.kind, &body).expect("a command");
+                let code = command?.arguments.first()?.get("code")?.as_str()?.to_owned();
+                if code == "NetStream.Play.UnpublishNotify" {
+                    return None;
+                }
+            } else if let Some(kind) = TagKind::from_type(header.kind) {
+                return Some(Tag { kind, timestamp_ms: header.timestamp, body });
+            }
+        }
+    }
+
+    /// The next message of any kind; `None` at the end of the connection.
+    ///
+    /// # Panics
+    /// When nothing comes for long, or what comes is no RTMP.
+    pub fn next_message(&mut self) -> Option<Message> {
+        let deadline = Instant::now() + ANSWERS_WITHIN;
+        loop {
+            let mut input = self.received.as_slice();
+            let message = self.reader.read(&mut input).expect("chunks");
+            self.received = input.to_vec();
+            if message.is_some() {
+                return message;
+            }
+            let mut buffer = [0; 64 * 1024];
+            match self.socket.read(&mut buffer) {
+                Ok(0) => return None,
+                Ok(count) => self.received.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+                Err(error) => panic!("nothing came: {error}"),
+            }
+            assert!(Instant::now() < deadline, "no whole message came");
+        }
+    }
+
+    /// Publishes a tag. An error means that the gateway has closed the connection.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub fn try_send(&mut self, tag: &Tag) -> io::Result<()> {
+        let header = MessageHeader::media(self.message_stream, tag.kind, tag.timestamp_ms);
+        let mut out = Vec::new();
+        self.writer.write(header, &[], &tag.body, &mut out);
+        self.socket.write_all(&out)
+    }
+
+    /// # Panics
+    /// When the connection is gone.
+    pub fn send(&mut self, tags: &[Tag]) {
+        for tag in tags {
+            self.try_send(tag).expect("media is taken");
+        }
+    }
+
+    fn write(&mut self, header: MessageHeader, body: &[u8]) {
+        let mut out = Vec::new();
+        self.writer.write(header, body, &Bytes::new(), &mut out);
+        self.socket.write_all(&out).expect("the gateway takes messages");
+    }
+
+    /// Waits for the end of the connection, and gives the status codes before it.
+    ///
+    /// # Panics
+    /// When the end does not come.
+    pub fn codes_to_the_end(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.next_status()).collect()
+    }
+
+    /// Ends sending: the gateway sees the end after all that was sent.
+    pub fn finish(&self) {
+        let _ = self.socket.shutdown(Shutdown::Write);
+    }
+
+    /// Ends the connection by a reset.
+    pub fn reset(self) {
+        let socket = socket2::SockRef::from(&self.socket);
+        socket.set_linger(Some(Duration::ZERO)).expect("a socket option");
+    }
+}
