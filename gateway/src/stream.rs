@@ -173,10 +173,13 @@ impl Stream {
         }
     }
 
-    /// The session with this generation ended. An older session's end changes nothing.
+    /// The session with this generation ended. An older session's end changes nothing, nor does that
+    /// of one whose stream has ended.
     pub fn leave(&self, generation: u64, now: Instant, until: Instant) -> bool {
         match &mut *self.role.borrow_mut() {
-            Role::Owner { owner, unsent, .. } if owner.generation == generation => {
+            Role::Owner { owner, unsent, .. }
+                if owner.generation == generation && !owner.is_ended() =>
+            {
                 owner.leave(now, until, &mut self.log.borrow_mut(), unsent);
                 true
             }

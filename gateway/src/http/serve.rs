@@ -1,6 +1,8 @@
 //! One HTTP connection: hyper's server over `io::Conn`, and the way from a request to its answer.
 
 use std::convert::Infallible;
+use std::error::Error as _;
+use std::io;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -20,6 +22,7 @@ use crate::core::Core;
 use crate::core::connection::Connection;
 use crate::io::HyperIo;
 use crate::limits;
+use crate::metrics::Closed;
 use crate::stream::Stream;
 
 /// Serves requests until the peer leaves, the connection is closed from outside, or the process
@@ -52,8 +55,17 @@ pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
         }
     };
     if let Err(error) = result {
+        if is_stall(&error) {
+            connection.close(Closed::SendStall);
+        }
         tracing::debug!(peer = %connection.peer, %error, "http connection ended");
     }
+}
+
+/// The peer has taken nothing for longer than [`HyperIo`] waits.
+fn is_stall(error: &hyper::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::TimedOut)
 }
 
 async fn answer(

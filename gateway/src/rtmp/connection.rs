@@ -69,6 +69,7 @@ pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
 fn session_limits(config: &Config) -> rtmp::Limits {
     rtmp::Limits {
         handshake_timeout: config.timeouts.handshake,
+        idle_timeout: config.timeouts.handshake,
         media_timeout: config.timeouts.idle,
         ..rtmp::Limits::default()
     }
@@ -294,5 +295,8 @@ fn fill(shared: &Shared, batch: &mut Batch) {
         batch.shared(bytes);
     }
     *player = None;
+    drop(session);
     shared.connection.leave_role(Role::Rtmp);
+    // The peer may ask for something else, but not stay for nothing.
+    set_deadline(shared, false);
 }
