@@ -43,12 +43,18 @@ impl Gateway {
         answer.json()
     }
 
-    /// What the API tells of the client at this address; none when it is not connected.
+    /// What the API tells of the client of `rtmp` or `http` at this address; none when it is not
+    /// connected. The kernel may give one port to a connection to each listener.
+    ///
+    /// # Panics
+    /// When the API does not answer.
     #[must_use]
-    pub fn client_at(&self, address: SocketAddr) -> Option<Value> {
+    pub fn client_at(&self, listener: &str, address: SocketAddr) -> Option<Value> {
         let clients = self.api("clients");
+        let here = |client: &&Value| client["address"] == address.to_string();
+        let its = |client: &&Value| (client["protocol"] == "rtmp") == (listener == "rtmp");
         let mut clients = clients["clients"].as_array().expect("clients").iter();
-        clients.find(|client| client["address"] == address.to_string()).cloned()
+        clients.find(|client| here(client) && its(client)).cloned()
     }
 
     /// What the API tells of a stream.
@@ -67,7 +73,8 @@ impl Gateway {
         for _ in 0..100 {
             let socket = TcpStream::connect(self.socket_addr(listener)).expect("it listens");
             let address = socket.local_addr().expect("an address");
-            let client = wait_until("the connection in the API", SOON, || self.client_at(address));
+            let client =
+                wait_until("the connection in the API", SOON, || self.client_at(listener, address));
             if client["core"] == core {
                 return socket;
             }

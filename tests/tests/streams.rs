@@ -307,7 +307,8 @@ fn a_stream_without_its_publisher_ends_cleanly_and_can_begin_again() {
             assert_eq!(pictures(&seen, 1).last(), Some(&(3 * GOP - 1)));
             // The connection of an FLV player takes the next request.
             assert_eq!(flv.connection().get("/live/a/nothing.m3u8").status, 404);
-            let client = gateway.client_at(flv.connection().local_addr()).expect("connected");
+            let client =
+                gateway.client_at("http", flv.connection().local_addr()).expect("connected");
             assert_eq!(client["kind"], "connection", "{client}");
         }
         for connection in &mut http {
