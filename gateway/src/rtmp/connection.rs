@@ -7,6 +7,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use weir_protocol::rtmp::{self, Event, Output, ServerSession};
+use weir_protocol::stream_name::StreamName;
 
 use super::player::Player;
 use super::publisher::Publishing;
@@ -145,26 +146,7 @@ async fn handle(
         }
         Event::Play { message_stream, name, .. } => {
             note_agent(shared);
-            let busy = player.borrow().is_some();
-            let stream = if busy { None } else { core.find(&name, Instant::now()).await };
-            match stream.filter(|stream| !stream.is_ended()) {
-                Some(stream) => {
-                    let mut session = session.borrow_mut();
-                    session.accept_play(message_stream);
-                    let begun = Player::new(stream, message_stream, session.writer());
-                    connection.take_role(Role::RtmpPlayer, &name);
-                    *player.borrow_mut() = Some(begun);
-                }
-                None => {
-                    let (code, description) = if busy {
-                        ("NetStream.Play.Failed", "This connection plays a stream already")
-                    } else {
-                        core.counters.refused.of(Refused::NoStream).increment();
-                        ("NetStream.Play.StreamNotFound", "Nobody publishes this stream")
-                    };
-                    session.borrow_mut().reject_play(message_stream, code, description);
-                }
-            }
+            play(shared, message_stream, &name).await;
             shared.news.notify_one();
         }
         Event::StopPlay { message_stream } => {
@@ -184,6 +166,27 @@ async fn handle(
         }
     }
     Ok(())
+}
+
+async fn play(shared: &Shared, message_stream: u32, name: &StreamName) {
+    let Shared { core, connection, session, player, .. } = shared;
+    let busy = player.borrow().is_some();
+    let stream = if busy { None } else { core.find(name, Instant::now()).await };
+    let mut session = session.borrow_mut();
+    if let Some(stream) = stream.filter(|stream| !stream.is_ended()) {
+        session.accept_play(message_stream);
+        let begun = Player::new(stream, message_stream, session.writer());
+        connection.take_role(Role::RtmpPlayer, name);
+        *player.borrow_mut() = Some(begun);
+        return;
+    }
+    let (code, description) = if busy {
+        ("NetStream.Play.Failed", "This connection plays a stream already")
+    } else {
+        core.counters.refused.of(Refused::NoStream).increment();
+        ("NetStream.Play.StreamNotFound", "Nobody publishes this stream")
+    };
+    session.reject_play(message_stream, code, description);
 }
 
 fn with_player(shared: &Shared, act: impl FnOnce(&mut Player)) {
