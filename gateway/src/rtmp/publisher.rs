@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use weir_protocol::flv::{Demuxer, Event, TagKind};
-use weir_protocol::media::{Repairs, TrackKind};
+use weir_protocol::media::{Repairs, TrackId, TrackKind};
 use weir_protocol::stream_name::StreamName;
 
 use crate::core::connection::{Connection, Role};
@@ -20,6 +20,8 @@ pub struct Publishing {
     generation: u64,
     demuxer: Demuxer,
     counted: Repairs,
+    /// Of the tracks that the session has declared.
+    kinds: Vec<(TrackId, TrackKind)>,
 }
 
 /// Status code and sentence for an encoder that was refused.
@@ -54,6 +56,7 @@ impl Publishing {
             generation,
             demuxer: Demuxer::default(),
             counted: Repairs::default(),
+            kinds: Vec::new(),
         })
     }
 
@@ -87,18 +90,22 @@ impl Publishing {
         core.flush(&self.stream);
     }
 
-    fn count(&self, core: &Core, event: &Event) {
+    fn count(&mut self, core: &Core, event: &Event) {
         let counters = &core.counters;
         match event {
             Event::Unit(unit) => {
-                let kind = match self.stream.tracks().kind_of(unit.track) {
-                    Some(TrackKind::Video) => MediaKind::Video,
-                    _ => MediaKind::Audio,
-                };
+                let video = self.kinds.contains(&(unit.track, TrackKind::Video));
+                let kind = if video { MediaKind::Video } else { MediaKind::Audio };
                 counters.access_units.of(kind).increment();
             }
             Event::Skipped(reason) => counters.skipped.of((*reason).into()).increment(),
-            Event::Metadata(_) | Event::Track(_) | Event::NewTimeline => {}
+            Event::Track(track) => {
+                let declared = (track.id, track.kind());
+                if !self.kinds.contains(&declared) {
+                    self.kinds.push(declared);
+                }
+            }
+            Event::Metadata(_) | Event::NewTimeline => {}
         }
     }
 
