@@ -92,9 +92,11 @@ fn streams_and_clients_are_told_as_they_are() {
 fn metrics_move() {
     for backend in Backend::ALL {
         let (gateway, mut publisher) = start(backend);
-        let video = gateway.metric("weir_access_units_total", "video");
-        assert!(video >= f64::from(LAST), "{video}");
-        assert!(gateway.metric("weir_access_units_total", "audio") >= f64::from(LAST));
+        let video = wait_until("all media", SOON, || {
+            let video = gateway.metric("weir_access_units_total", "video");
+            let audio = gateway.metric("weir_access_units_total", "audio");
+            (video == f64::from(LAST + 1) && audio == 2.0 * video).then_some(video)
+        });
         let _player = flv_on(&gateway, 0);
         let playlists = gateway.metric("weir_hls_requests_total", "playlist");
         let ok = gateway.metric("weir_http_responses_total", "2xx");

@@ -23,6 +23,7 @@ fn on_air_with(backend: Backend, arguments: &[&str]) -> (Gateway, RtmpClient) {
     let mut publisher = gateway.rtmp_client();
     publish(&mut publisher, "a");
     publisher.send(&frames(1, 0, 3 * GOP + 5));
+    FlvPlayer::start(gateway.http_connection(), "/live/a.flv").marks_to(1, 3 * GOP + 4);
     (gateway, publisher)
 }
 
