@@ -87,11 +87,28 @@ pub async fn ts_media(
 ) -> Response<Body> {
     let Some(stream) = core.find(name, Instant::now()).await else { return respond::not_found() };
     core.counters.hls_requests.of(HlsResource::Playlist).increment();
-    let whole = |window: &Window| window.is_playable(Format::Ts).then_some(());
-    match wait_for(&stream, limits::HLS_START_WAIT, whole).await {
-        Some((window, ())) => playlist(&stream, viewer, window.media_playlist(Format::Ts), false),
+    let look = |window: &Window| {
+        if fits_no_ts(window) {
+            return Some(None);
+        }
+        window.is_playable(Format::Ts).then(|| Some(window.media_playlist(Format::Ts)))
+    };
+    match wait_for(&stream, limits::HLS_START_WAIT, look).await {
+        Some((_, Some(body))) => playlist(&stream, viewer, body, false),
+        Some((_, None)) => respond::error(
+            StatusCode::NOT_FOUND,
+            "a transport stream cannot carry this stream's codecs; play NAME/index.m3u8",
+        ),
         None => respond::not_found(),
     }
+}
+
+/// None of the stream's tracks can go into a transport stream.
+fn fits_no_ts(window: &Window) -> bool {
+    window.epoch().is_some_and(|epoch| {
+        let tracks = epoch.video().into_iter().chain(epoch.audio()).count();
+        epoch.missing_in_ts().len() == tracks
+    })
 }
 
 /// Segments, parts and init segments. A hinted part is held until it is there.

@@ -35,7 +35,11 @@ impl Gate {
     pub fn declare(&mut self, track: Track) {
         match self.declared.iter_mut().find(|known| known.id == track.id) {
             Some(known) => *known = track.clone(),
-            None => self.declared.push(track.clone()),
+            None => {
+                // By id: pictures before sound, the first of each kind first.
+                let place = self.declared.partition_point(|known| known.id < track.id);
+                self.declared.insert(place, track.clone());
+            }
         }
         let changed = |live: &&mut Track| live.id == track.id && **live != track;
         if let Some(live) = self.live.iter_mut().find(changed) {
