@@ -1,0 +1,74 @@
+//! Each encoder's stream arrives whole, and comes out as valid HLS with picture and sound in sync.
+
+use std::thread;
+
+use weir_e2e::publisher::Publisher;
+use weir_e2e::recorder::record;
+use weir_e2e::sync::Marks;
+use weir_e2e::{Backend, Gateway, validate};
+
+on_both_backends!(clients_of_legacy_rtmp, obs, codecs_of_enhanced_rtmp);
+
+/// Seconds that each recording has at least: three segments of 2 s.
+const ENOUGH: f64 = 6.0;
+
+fn clients_of_legacy_rtmp(backend: Backend) {
+    let encoders =
+        [Publisher::Ffmpeg5, Publisher::Ffmpeg9, Publisher::GstRtmp2, Publisher::GstRtmp];
+    let mut gateway = Gateway::start(backend, &[]);
+    publish_and_check(&mut gateway, &encoders, &["fmp4", "ts"], 0.06);
+}
+
+fn obs(backend: Backend) {
+    let mut gateway = Gateway::start(backend, &[]);
+    // OBS itself plays the sound of a clip 50 ms before the picture.
+    publish_and_check(&mut gateway, &[Publisher::Obs], &["fmp4", "ts"], 0.11);
+}
+
+fn codecs_of_enhanced_rtmp(backend: Backend) {
+    let mut gateway = Gateway::start(backend, &[]);
+    publish_and_check(&mut gateway, &Publisher::ENHANCED, &["fmp4"], 0.1);
+    for (encoder, video, audio) in
+        [("hevc", "hvc1", "mp4a"), ("av1", "av01", "opus"), ("vp9", "vp09", "opus")]
+    {
+        let master =
+            gateway.client().get(&gateway.http(&format!("live/{encoder}/index.m3u8"))).text();
+        assert!(master.contains(video) && master.contains(audio), "{encoder}: {master}");
+    }
+}
+
+fn publish_and_check(
+    gateway: &mut Gateway,
+    encoders: &[Publisher],
+    kinds: &[&str],
+    tolerance: f64,
+) {
+    let application = gateway.rtmp("live");
+    let publish = |encoder: &Publisher| {
+        let key = format!("{}?token=secret", encoder.name());
+        encoder.publish(&application, &key, gateway.scratch())
+    };
+    let _publishers: Vec<_> = encoders.iter().map(publish).collect();
+    for encoder in encoders {
+        gateway.wait_for(&format!("live/{}/index.m3u8", encoder.name()));
+    }
+    let gateway = &*gateway;
+    thread::scope(|scope| {
+        for encoder in encoders {
+            for kind in kinds {
+                scope.spawn(move || record_and_check(gateway, encoder.name(), kind, tolerance));
+            }
+        }
+    });
+}
+
+fn record_and_check(gateway: &Gateway, name: &str, kind: &str, tolerance: f64) {
+    let url = match kind {
+        "ts" => gateway.http(&format!("live/{name}.m3u8")),
+        _ => gateway.http(&format!("live/{name}/index.m3u8")),
+    };
+    let directory = gateway.scratch().directory(&format!("{name}-{kind}"));
+    let recording = record(&url, ENOUGH, &directory);
+    validate::recording(&recording);
+    Marks::of(&recording.joined()).assert_in_sync(4, tolerance);
+}
