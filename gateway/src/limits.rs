@@ -66,6 +66,10 @@ pub const HLS_VIEWER_SPAN: Duration = Duration::from_secs(10);
 /// long as the longest one allowed by default and the detection of tracks.
 pub const HLS_START_WAIT: Duration = Duration::from_secs(8);
 
+/// Segments that a transport-stream playlist begins with. Players that know no parts start three
+/// segments from the end (RFC 8216 §6.3.3); Chromium's own takes a shorter live playlist for broken.
+pub const TS_START_SEGMENTS: usize = 3;
+
 /// Another core answers within a turn of its loop; if not, it is stuck.
 pub const ATTACH_TIMEOUT: Duration = Duration::from_secs(1);
 

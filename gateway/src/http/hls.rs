@@ -87,20 +87,23 @@ pub async fn ts_media(
 ) -> Response<Body> {
     let Some(stream) = core.find(name, Instant::now()).await else { return respond::not_found() };
     core.counters.hls_requests.of(HlsResource::Playlist).increment();
-    let look = |window: &Window| {
-        if fits_no_ts(window) {
-            return Some(None);
-        }
-        window.is_playable(Format::Ts).then(|| Some(window.media_playlist(Format::Ts)))
+    let enough = |window: &Window| {
+        let listed = window.listed().len() >= limits::TS_START_SEGMENTS;
+        (fits_no_ts(window) || listed || window.is_ended()).then_some(())
     };
-    match wait_for(&stream, limits::HLS_START_WAIT, look).await {
-        Some((_, Some(body))) => playlist(&stream, viewer, body, false),
-        Some((_, None)) => respond::error(
-            StatusCode::NOT_FOUND,
-            "a transport stream cannot carry this stream's codecs; play NAME/index.m3u8",
-        ),
-        None => respond::not_found(),
+    let waited = wait_for(&stream, limits::HLS_START_WAIT, enough).await;
+    // Segments may be longer than the wait: then one has to do.
+    let Some(window) = waited.map(|(window, ())| window).or_else(|| stream.window()) else {
+        return respond::not_found();
+    };
+    if fits_no_ts(&window) {
+        let sentence = "a transport stream cannot carry these codecs; play NAME/index.m3u8";
+        return respond::error(StatusCode::NOT_FOUND, sentence);
     }
+    if !window.is_playable(Format::Ts) {
+        return respond::not_found();
+    }
+    playlist(&stream, viewer, window.media_playlist(Format::Ts), false)
 }
 
 /// None of the stream's tracks can go into a transport stream.
