@@ -14,7 +14,7 @@ use super::state::Core;
 use crate::limits;
 use crate::metrics::Closed;
 use crate::stream::message::{Estate, Message};
-use crate::stream::registry::Claim;
+use crate::stream::registry::{Claim, Entry};
 use crate::stream::{Owner, Publisher, Stream};
 
 /// Why a name could not be had for publishing.
@@ -108,7 +108,11 @@ impl Core {
             return Err(ClaimError::Stopping);
         }
         let claim = self.registry.claim(name, self.id);
-        let estate = self.inherit(&claim).await;
+        let Some(previous) = claim.previous.filter(|previous| !self.has_state_of(*previous)) else {
+            // A newer claim takes the stream from here as from any publisher.
+            return Ok((self.install(&claim, publisher, now), claim.generation));
+        };
+        let estate = self.inherit(&claim, previous).await;
         let (heir, followers) = self.inheritances.arrived(claim.generation);
         let newest = self.registry.find(name).map(|entry| entry.generation);
         let result = if newest == Some(claim.generation) {
@@ -124,21 +128,23 @@ impl Core {
             }
             Err(ClaimError::Overtaken)
         };
-        followers.into_iter().for_each(|core| self.on_attach(name.clone(), core));
+        // Players here have the stream itself now, unless it has moved on.
+        let others = followers.into_iter().filter(|core| *core != self.id || result.is_err());
+        others.for_each(|core| self.on_attach(name.clone(), core));
         result
     }
 
-    /// The state of the stream, where another core or an earlier claim has it.
-    async fn inherit(&self, claim: &Claim) -> Option<Box<Estate>> {
-        let previous = claim.previous?;
-        let here = previous.owner == self.id;
-        if here && !self.inheritances.knows(previous.generation) {
-            return None;
-        }
+    /// Whatever this claim has left is here.
+    fn has_state_of(&self, entry: Entry) -> bool {
+        entry.owner == self.id && !self.inheritances.knows(entry.generation)
+    }
+
+    /// The state of the stream, which another core or an earlier claim has.
+    async fn inherit(&self, claim: &Claim, previous: Entry) -> Option<Box<Estate>> {
         let (heir, answer) = oneshot::channel();
         self.inheritances.expect(claim);
         let (name, generation) = (claim.name.clone(), previous.generation);
-        if here {
+        if previous.owner == self.id {
             self.hand_over(&name, generation, heir);
         } else {
             self.post(previous.owner, Message::Handover { name, generation, heir });

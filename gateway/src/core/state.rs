@@ -116,13 +116,16 @@ impl Core {
 
     fn attach(&self, name: &StreamName, now: Instant) -> Option<Rc<Stream>> {
         let entry = self.registry.find(name)?;
-        if entry.owner == self.id {
+        let here = entry.owner == self.id;
+        if here && !self.inheritances.follow_later(name, self.id) {
             // Claimed, but the publisher has not been let in yet.
             return None;
         }
         let stream = Rc::new(Stream::replica(name.clone(), entry.generation, now));
         self.insert(&stream);
-        self.post(entry.owner, Message::Attach { name: name.clone(), core: self.id });
+        if !here {
+            self.post(entry.owner, Message::Attach { name: name.clone(), core: self.id });
+        }
         Some(stream)
     }
 
