@@ -217,6 +217,41 @@ fn of_twenty_racing_publishers_exactly_one_wins() {
     }
 }
 
+#[test]
+fn players_join_and_stay_while_a_name_moves_between_cores() {
+    for backend in Backend::ALL {
+        let gateway = start(backend);
+        let mut first = gateway.rtmp_on_core(0);
+        publish(&mut first, "a");
+        first.send(&frames(0, 0, GOP));
+        let mut players = [0, 1]
+            .map(|core| HttpConnection::over(gateway.connect_on_core("http", core)))
+            .map(|connection| FlvPlayer::start(connection, "/live/a.flv"));
+        players.iter_mut().for_each(|player| drop(player.marks_to(0, GOP - 1)));
+        for round in 1..30 {
+            let mut all = [0, 1, 0].map(|core| gateway.rtmp_on_core(core));
+            let mut new =
+                [0, 1].map(|core| HttpConnection::over(gateway.connect_on_core("http", core)));
+            for client in &mut all {
+                let stream = client.message_stream;
+                client.command(stream, "publish", vec!["a".into(), "live".into()]);
+                new.iter_mut().for_each(|connection| connection.ask("HEAD", "/live/a.flv", ""));
+            }
+            for connection in &mut new {
+                let statuses = all.each_ref().map(|_| connection.head().status);
+                assert_eq!(statuses, [200; 3], "the stream is on air all the time");
+            }
+            let codes = all.each_mut().map(|client| client.next_status());
+            let address = gateway.stream("live/a").expect("it")["publisher"]["address"].clone();
+            let winner = all.iter_mut().find(|client| address == client.local_addr().to_string());
+            let winner = winner.unwrap_or_else(|| panic!("nobody of {codes:?} is {address}"));
+            winner.send(&media::headers());
+            winner.send(&frames(round, 0, GOP));
+            players.iter_mut().for_each(|player| drop(player.marks_to(round, GOP - 1)));
+        }
+    }
+}
+
 /// Each way of leaving.
 const WAYS: [&str; 5] = ["FIN", "RST", "deleteStream", "FCUnpublish", "closeStream"];
 
