@@ -94,6 +94,12 @@ impl Playlist {
         }
     }
 
+    /// How many listed segments begin with a discontinuity.
+    #[must_use]
+    pub fn discontinuities(&self) -> usize {
+        self.segments.iter().filter(|segment| segment.discontinuity).count()
+    }
+
     /// The media sequence number and the part that this playlist does not have yet.
     #[must_use]
     pub fn next_part(&self) -> (u64, u64) {
