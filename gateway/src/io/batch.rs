@@ -42,11 +42,18 @@ const SHARE_FROM_BYTES: usize = 256;
 const KEPT_STAGING_BYTES: usize = 16 * 1024;
 const KEPT_PIECES: usize = 256;
 
-/// Batches that a core keeps for [`Batch::pooled`].
-const KEPT_BATCHES: usize = 64;
+/// What all batches hold together that a core keeps for [`Batch::pooled`]. One access unit goes to all
+/// players of a stream before the first of those sends ends, and such a batch holds about 1 KiB: this
+/// is enough for some thousand players.
+const SPARE_BYTES: usize = 4 << 20;
 
 thread_local! {
-    static SPARE: RefCell<Vec<Batch>> = const { RefCell::new(Vec::new()) };
+    static SPARE: RefCell<Spare> = const { RefCell::new(Spare { batches: Vec::new(), bytes: 0 }) };
+}
+
+struct Spare {
+    batches: Vec<Batch>,
+    bytes: usize,
 }
 
 impl Batch {
@@ -58,17 +65,36 @@ impl Batch {
     /// An empty batch that was used before, if the core has one. An idle connection so needs none.
     #[must_use]
     pub fn pooled() -> Batch {
-        SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
+        SPARE
+            .with_borrow_mut(|spare| {
+                let batch = spare.batches.pop()?;
+                spare.bytes -= batch.held_bytes();
+                Some(batch)
+            })
+            .unwrap_or_default()
     }
 
     /// Clears the batch and keeps it for [`Batch::pooled`].
     pub fn recycle(mut self) {
         self.clear();
         SPARE.with_borrow_mut(|spare| {
-            if spare.len() < KEPT_BATCHES {
-                spare.push(self);
+            let bytes = spare.bytes + self.held_bytes();
+            if bytes <= SPARE_BYTES {
+                spare.bytes = bytes;
+                spare.batches.push(self);
             }
         });
+    }
+
+    /// Memory that the batch itself takes. It only changes by use, so it is the same on the way in and
+    /// out of the spare ones.
+    fn held_bytes(&self) -> usize {
+        let slices = self.wire.as_ref().map_or(0, |wire| wire.slices.capacity());
+        size_of::<Batch>()
+            + size_of::<Wire>()
+            + self.staging.capacity()
+            + self.pieces.capacity() * size_of::<Piece>()
+            + slices * size_of::<libc::iovec>()
     }
 
     /// Appends a copy of `bytes`.
@@ -262,5 +288,20 @@ mod tests {
         let mut again = Batch::pooled();
         assert!(again.is_empty() && unsent(&mut again).is_empty());
         assert!(again.staging.capacity() <= KEPT_STAGING_BYTES);
+    }
+
+    #[test]
+    fn spare_batches_are_many_when_small_and_bounded_in_bytes() {
+        let batches = |len: usize| {
+            let mut batches: Vec<Batch> = (0..5000).map(|_| Batch::pooled()).collect();
+            batches.iter_mut().for_each(|batch| batch.small(&vec![1; len]));
+            batches.into_iter().for_each(Batch::recycle);
+            SPARE.with_borrow(|spare| (spare.batches.len(), spare.bytes))
+        };
+        assert_eq!(batches(100).0, 5000);
+        let (count, bytes) = batches(10_000);
+        assert!(bytes <= SPARE_BYTES && count < 1000, "{count} of {bytes} bytes");
+        let all: Vec<Batch> = (0..count).map(|_| Batch::pooled()).collect();
+        assert_eq!((all.len(), SPARE.with_borrow(|spare| spare.bytes)), (count, 0));
     }
 }

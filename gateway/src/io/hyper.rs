@@ -18,7 +18,8 @@ use super::{Arena, Batch, Conn};
 pub struct HyperIo {
     conn: Conn,
     arena: &'static Arena,
-    queue: Batch,
+    /// An idle connection has none.
+    queue: Option<Batch>,
     sending: Option<Sending>,
     deadline: Deadline,
 }
@@ -41,7 +42,7 @@ impl HyperIo {
     #[must_use]
     pub fn new(conn: Conn, arena: &'static Arena, send_limit: Duration) -> HyperIo {
         let deadline = Deadline { limit: send_limit, timer: None, missed: false };
-        HyperIo { conn, arena, queue: Batch::new(), sending: None, deadline }
+        HyperIo { conn, arena, queue: None, sending: None, deadline }
     }
 
     /// The connection itself, when hyper is done with it (after a switch of protocols). What hyper has
@@ -53,12 +54,16 @@ impl HyperIo {
 
     /// Takes as much as the queue has room for.
     fn enqueue(&mut self, slices: &[IoSlice]) -> usize {
+        let queue = self.queue.get_or_insert_with(Batch::pooled);
         let mut taken = 0;
         for slice in slices {
-            let room = QUEUE_BYTES.saturating_sub(self.queue.len());
+            let room = QUEUE_BYTES.saturating_sub(queue.len());
             let wanted = &slice[..slice.len().min(room)];
-            let count =
-                if self.queue.pieces() < QUEUE_PIECES { self.enqueue_one(wanted) } else { 0 };
+            let count = if queue.pieces() < QUEUE_PIECES {
+                enqueue_one(queue, self.arena, wanted)
+            } else {
+                0
+            };
             taken += count;
             if count < slice.len() {
                 break;
@@ -67,23 +72,11 @@ impl HyperIo {
         taken
     }
 
-    fn enqueue_one(&mut self, bytes: &[u8]) -> usize {
-        if bytes.len() >= SHARE_FROM_BYTES
-            && let Some(slice) = self.arena.lookup(bytes)
-        {
-            self.queue.block(slice);
-            return bytes.len();
-        }
-        let room = COPIED_BYTES.saturating_sub(self.queue.staged_bytes());
-        let count = bytes.len().min(room);
-        self.queue.small(&bytes[..count]);
-        count
-    }
-
     /// Begins to send the queue, when nothing is under way.
     fn start(&mut self) {
-        if self.sending.is_none() && !self.queue.is_empty() {
-            let queue = std::mem::replace(&mut self.queue, Batch::pooled());
+        if self.sending.is_none()
+            && let Some(queue) = self.queue.take()
+        {
             self.sending = Some(self.conn.send(queue));
             self.deadline.begin();
         }
@@ -102,6 +95,19 @@ impl HyperIo {
         batch.recycle();
         Poll::Ready(result.map_err(|error| self.deadline.explain(error)))
     }
+}
+
+fn enqueue_one(queue: &mut Batch, arena: &'static Arena, bytes: &[u8]) -> usize {
+    if bytes.len() >= SHARE_FROM_BYTES
+        && let Some(slice) = arena.lookup(bytes)
+    {
+        queue.block(slice);
+        return bytes.len();
+    }
+    let room = COPIED_BYTES.saturating_sub(queue.staged_bytes());
+    let count = bytes.len().min(room);
+    queue.small(&bytes[..count]);
+    count
 }
 
 impl Read for HyperIo {
@@ -164,9 +170,7 @@ impl Write for HyperIo {
         let this = self.get_mut();
         loop {
             ready!(this.poll_sent(cx))?;
-            if this.queue.is_empty() {
-                // An idle connection keeps no queue.
-                std::mem::take(&mut this.queue).recycle();
+            if this.queue.is_none() {
                 return Poll::Ready(Ok(()));
             }
             this.start();
@@ -227,13 +231,14 @@ mod tests {
                 io.enqueue(&[IoSlice::new(&head), IoSlice::new(&media[..500_000])]),
                 500_200
             );
-            assert_eq!(io.queue.staged_bytes(), 200);
+            assert_eq!(io.queue.as_ref().unwrap().staged_bytes(), 200);
             // The slice it had no room for counts in part, and nothing after it.
             let rest = [IoSlice::new(&heap), IoSlice::new(&media)];
             assert_eq!(io.enqueue(&rest), COPIED_BYTES - 200);
             assert_eq!(io.enqueue(&[IoSlice::new(&heap)]), 0);
             assert_eq!(io.enqueue(&[IoSlice::new(&media)]), QUEUE_BYTES - 500_000 - COPIED_BYTES);
-            assert_eq!((io.queue.len(), io.queue.staged_bytes()), (QUEUE_BYTES, COPIED_BYTES));
+            let queue = io.queue.as_ref().unwrap();
+            assert_eq!((queue.len(), queue.staged_bytes()), (QUEUE_BYTES, COPIED_BYTES));
             assert_eq!(io.enqueue(&[IoSlice::new(&media)]), 0);
         });
     }
