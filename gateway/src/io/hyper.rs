@@ -41,7 +41,7 @@ impl HyperIo {
     /// ends. Await [`Conn::readable`] before: hyper has a buffer from its first read on.
     #[must_use]
     pub fn new(conn: Conn, arena: &'static Arena, send_limit: Duration) -> HyperIo {
-        let deadline = Deadline { limit: send_limit, timer: None, missed: false };
+        let deadline = Deadline::new(send_limit);
         HyperIo { conn, arena, queue: None, sending: None, deadline }
     }
 
@@ -185,24 +185,35 @@ impl Write for HyperIo {
 }
 
 /// How long one send may take. It acts by shutting the connection down.
+///
+/// The timer is not set anew for each send, of which a live player has many a second: it looks when it
+/// fires whether the send that it finds began long enough ago.
 struct Deadline {
     limit: Duration,
+    began: Instant,
     timer: Option<Pin<Box<Sleep>>>,
     missed: bool,
 }
 
 impl Deadline {
+    fn new(limit: Duration) -> Deadline {
+        Deadline { limit, began: Instant::now(), timer: None, missed: false }
+    }
+
     fn begin(&mut self) {
-        if let Some(timer) = &mut self.timer {
-            timer.as_mut().reset(Instant::now() + self.limit);
-        }
+        self.began = Instant::now();
     }
 
     fn poll(&mut self, conn: &Conn, cx: &mut Context) {
-        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.limit)));
-        if !self.missed && timer.as_mut().poll(cx).is_ready() {
-            self.missed = true;
-            conn.shutdown(Shutdown::Both);
+        let end = self.began + self.limit;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
+        while !self.missed && timer.as_mut().poll(cx).is_ready() {
+            if timer.deadline() < end {
+                timer.as_mut().reset(end);
+            } else {
+                self.missed = true;
+                conn.shutdown(Shutdown::Both);
+            }
         }
     }
 
