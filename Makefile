@@ -40,6 +40,10 @@ test: setup ## Run everything that CI runs: check, end-to-end tests on both I/O 
 fuzz: ## Fuzz all parsers of bytes from peers for FUZZ_SECONDS (60)
 	$(CARGO) run --locked -q --release -p weir-e2e --bin fuzz -- --seconds $(FUZZ_SECONDS)
 
+.PHONY: bench
+bench: setup ## Measure Weir on both I/O backends, next to nginx, and print a table (BENCH=--quick, --json FILE)
+	$(CARGO) run --locked -q --release -p weir-e2e --bin bench -- $(BENCH)
+
 .PHONY: docs
 docs: ## Build the API documentation of all crates; warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps

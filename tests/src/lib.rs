@@ -4,6 +4,7 @@
 //! Everything that a test needs is installed by `make setup`. A program that is missing makes its
 //! test fail: a test that was skipped proves nothing.
 
+pub mod bench;
 pub mod browser;
 pub mod fuzz;
 pub mod gateway;

@@ -31,9 +31,10 @@ pub fn gateway_binary() -> &'static Path {
             build.arg("--release");
         }
         run("cargo build", &mut build);
-        // This test is target/PROFILE/deps/NAME; the binary lies two floors up.
+        // A test is target/PROFILE/deps/NAME, a tool target/PROFILE/NAME; the binary lies beside it.
         let test = std::env::current_exe().expect("the test's own path");
-        let binary = test.ancestors().nth(2).expect("target directory").join("weir");
+        let mut floors = test.ancestors().skip(1).filter(|floor| !floor.ends_with("deps"));
+        let binary = floors.next().expect("target directory").join("weir");
         assert!(binary.is_file(), "no gateway at {}", binary.display());
         binary
     })

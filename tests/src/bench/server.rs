@@ -1,0 +1,35 @@
+//! The gateway that is measured.
+
+use std::thread;
+
+use super::cpu::{self, LOAD_CPU, SERVER_CPU};
+use crate::{Backend, Gateway};
+
+/// A release gateway alone on [`SERVER_CPU`], with this process on [`LOAD_CPU`].
+pub struct Server {
+    pub gateway: Gateway,
+    pub id: u32,
+}
+
+impl Server {
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn start(backend: Backend) -> Self {
+        let cpus = thread::available_parallelism().map_or(1, usize::from).max(LOAD_CPU + 1);
+        // It may only use what its parent may.
+        cpu::bind(&format!("0-{}", cpus - 1));
+        let core = format!("{SERVER_CPU}-{SERVER_CPU}");
+        let mut gateway = Gateway::start(backend, &["--cores", &core, "--log", "warn"]);
+        cpu::bind(&LOAD_CPU.to_string());
+        let id = gateway.process().id();
+        Self { gateway, id }
+    }
+
+    /// CPU time that it takes while `work` runs, in seconds, and what `work` gives.
+    pub fn cost<T>(&self, work: impl FnOnce() -> T) -> (f64, T) {
+        let before = cpu::seconds(self.id);
+        let result = work();
+        (cpu::seconds(self.id) - before, result)
+    }
+}
