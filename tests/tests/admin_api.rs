@@ -9,7 +9,7 @@ use weir_e2e::{Backend, Gateway, wait_until};
 
 const MEDIA: &str = "/live/a/media.m3u8";
 const TS: &str = "/live/a.m3u8";
-const LAST: u32 = 3 * GOP - 1;
+const LAST: u32 = 4 * GOP - 1;
 
 fn start(backend: Backend) -> (Gateway, RtmpClient) {
     let gateway = Gateway::start(backend, &[&QUICK[..], &["--cores", "2"]].concat());

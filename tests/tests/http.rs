@@ -14,6 +14,9 @@ const INDEX: &str = "/live/a/index.m3u8";
 const MEDIA: &str = "/live/a/media.m3u8";
 const TS: &str = "/live/a.m3u8";
 
+/// Four whole segments and a half: enough for every playlist to begin.
+const SENT: u32 = 4 * GOP + 5;
+
 fn on_air(backend: Backend) -> (Gateway, RtmpClient) {
     on_air_with(backend, &[&QUICK[..], &["--cores", "2"]].concat())
 }
@@ -22,8 +25,8 @@ fn on_air_with(backend: Backend, arguments: &[&str]) -> (Gateway, RtmpClient) {
     let gateway = Gateway::start(backend, arguments);
     let mut publisher = gateway.rtmp_client();
     publish(&mut publisher, "a");
-    publisher.send(&frames(1, 0, 3 * GOP + 5));
-    FlvPlayer::start(gateway.http_connection(), "/live/a.flv").marks_to(1, 3 * GOP + 4);
+    publisher.send(&frames(1, 0, SENT));
+    FlvPlayer::start(gateway.http_connection(), "/live/a.flv").marks_to(1, SENT - 1);
     (gateway, publisher)
 }
 
@@ -188,7 +191,7 @@ fn odd_targets_are_refused_in_fixed_words() {
                 assert!(!text.contains(['<', '%']) && !text.contains("evil"), "{shown}: {text}");
             }
         }
-        publisher.send(&frames(1, 3 * GOP + 5, 4 * GOP));
+        publisher.send(&frames(1, SENT, 5 * GOP));
         assert!(!gateway.api("streams").to_string().contains("evil"));
     }
 }
@@ -205,9 +208,9 @@ fn names_with_dots_and_dashes_are_names() {
             let number = u8::try_from(number).expect("few");
             let mut publisher = gateway.rtmp_client();
             publish(&mut publisher, name);
-            publisher.send(&frames(number, 0, 3 * GOP));
+            publisher.send(&frames(number, 0, SENT));
             FlvPlayer::start(gateway.http_connection(), &format!("/live/{name}.flv"))
-                .marks_to(number, 3 * GOP - 1);
+                .marks_to(number, SENT - 1);
             let mut http = gateway.http_connection();
             for path in [format!("/live/{name}/media.m3u8"), format!("/live/{name}.m3u8")] {
                 let uri = playlist(&mut http, &path).segments[0].uri.clone();
@@ -263,7 +266,7 @@ fn delivery_directives_are_obeyed_or_refused() {
             connection.ask("GET", &format!("{MEDIA}?{query}"), "");
             waiting.push((connection, least));
         }
-        publisher.send(&frames(1, 3 * GOP + 5, 6 * GOP));
+        publisher.send(&frames(1, SENT, 7 * GOP));
         for (connection, least) in &mut waiting {
             let answer = connection.answer("GET");
             assert_eq!(answer.status, 200);
@@ -274,7 +277,7 @@ fn delivery_directives_are_obeyed_or_refused() {
         let hint = playlist(&mut http, MEDIA).preload_hint.expect("a preload hint");
         let mut early = gateway.http_connection();
         early.ask("GET", &target(MEDIA, &hint), "");
-        publisher.send(&frames(1, 6 * GOP, 8 * GOP));
+        publisher.send(&frames(1, 7 * GOP, 9 * GOP));
         let answer = early.answer("GET");
         assert!(answer.status == 200 && !marks(&answer.body).is_empty(), "{}", answer.status);
     }
