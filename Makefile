@@ -27,7 +27,7 @@ check: ## Format, lints, and all tests that need no other program (fast; no setu
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) test --locked -q -p weir-protocol -p weir-hls -p weir-gateway
-	$(CARGO) test --locked -q -p weir-e2e --lib --test tidy
+	$(CARGO) test --locked -q -p weir-e2e --lib --test tidy --test docker
 
 .PHONY: test
 test: setup ## Run everything that CI runs: check, end-to-end tests on both I/O backends, fuzzing
