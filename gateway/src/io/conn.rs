@@ -131,13 +131,15 @@ impl Conn {
     /// # Errors
     /// `WouldBlock` when nothing is there now, or the connection's error.
     pub fn try_recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        let result = self.0.socket.try_read(|fd| sys::recv(fd, buffer));
+        let room = buffer.len();
+        let result = self.0.socket.try_read(|fd| sys::recv(fd, buffer), is_short(room));
         self.note_received(result)
     }
 
     /// As [`Conn::try_recv`]; as many bytes of `buffer` as returned are initialised.
     pub(super) fn try_recv_uninit(&self, buffer: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
-        let result = self.0.socket.try_read(|fd| sys::recv_uninit(fd, buffer));
+        let room = buffer.len();
+        let result = self.0.socket.try_read(|fd| sys::recv_uninit(fd, buffer), is_short(room));
         self.note_received(result)
     }
 
@@ -219,6 +221,12 @@ impl Conn {
         }
         result
     }
+}
+
+/// Whether a read into so much room has taken all that there was. The end of the stream is not short:
+/// it can be read again.
+fn is_short(room: usize) -> impl FnOnce(&usize) -> bool {
+    move |&count| (1..room).contains(&count)
 }
 
 impl WeakConn {

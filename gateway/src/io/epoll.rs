@@ -25,9 +25,24 @@ impl Readiness {
         self.0.poll_read_ready(cx).map_ok(drop)
     }
 
-    /// Runs a call that reads; when it would block, the socket counts as not readable.
-    pub(super) fn try_read<T>(&self, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        self.0.try_io(Interest::READABLE, |_| call())
+    /// Runs a call that reads; when it would block or has read all there is, the socket counts as not
+    /// readable until the next event (epoll(7), question 9: after a short read there will be one). The
+    /// peer's end is kept by the registration, also when it came with the last bytes.
+    pub(super) fn try_read<T>(
+        &self,
+        call: impl FnOnce() -> io::Result<T>,
+        drained: impl FnOnce(&T) -> bool,
+    ) -> io::Result<T> {
+        let mut last = None;
+        let result = self.0.try_io(Interest::READABLE, |_| {
+            let read = call()?;
+            if !drained(&read) {
+                return Ok(read);
+            }
+            last = Some(read);
+            Err(io::ErrorKind::WouldBlock.into())
+        });
+        last.map_or(result, Ok)
     }
 
     /// Sends what fits, once anything does.

@@ -115,7 +115,7 @@ impl Listener {
             if self.accepted_in_turn.get().is_multiple_of(BURST) {
                 ready!(self.socket.poll_readable(cx))?;
             }
-            match self.socket.try_read(|fd| SockRef::from(&fd).accept()) {
+            match self.socket.try_read(|fd| SockRef::from(&fd).accept(), |_| false) {
                 Ok((socket, peer)) => {
                     self.accepted_in_turn.set(self.accepted_in_turn.get().wrapping_add(1));
                     let peer = peer.as_socket().ok_or(io::ErrorKind::Unsupported)?;

@@ -45,10 +45,12 @@ impl Socket {
         }
     }
 
-    /// Runs a call that reads without waiting.
+    /// Runs a call that reads without waiting. `drained` tells from what it read that nothing is left,
+    /// which saves the epoll backend a call that finds this out.
     pub(super) fn try_read<T>(
         &self,
         mut call: impl FnMut(BorrowedFd) -> io::Result<T>,
+        drained: impl FnOnce(&T) -> bool,
     ) -> io::Result<T> {
         let mut uninterrupted = || loop {
             match call(self.fd.as_fd()) {
@@ -58,7 +60,7 @@ impl Socket {
         };
         match &self.readiness {
             Readiness::Uring(_) => uninterrupted(),
-            Readiness::Epoll(readiness) => readiness.try_read(uninterrupted),
+            Readiness::Epoll(readiness) => readiness.try_read(uninterrupted, drained),
         }
     }
 

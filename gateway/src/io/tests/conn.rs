@@ -47,6 +47,25 @@ fn bytes_are_echoed_in_order() {
 }
 
 #[test]
+fn an_end_or_bytes_right_behind_a_short_read_are_seen() {
+    on_each_backend(|| async {
+        let (conn, mut peer) = pair();
+        for _ in 0..100 {
+            peer.write_all(b"few").unwrap();
+            let mut buffer = [0; 64];
+            conn.readable().await.unwrap();
+            assert_eq!(conn.try_recv(&mut buffer).unwrap(), 3);
+        }
+        // Both are there before the first of them is read.
+        peer.write_all(b"last").unwrap();
+        peer.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(conn.read_with(<[u8]>::len).await.unwrap(), Some(4));
+        assert_eq!(conn.read_with(<[u8]>::len).await.unwrap(), None);
+        assert_eq!(conn.read_with(<[u8]>::len).await.unwrap(), None);
+    });
+}
+
+#[test]
 fn a_batch_of_many_slices_reaches_a_slow_reader_whole() {
     on_each_backend(|| async {
         let (conn, peer) = pair();
