@@ -9,25 +9,25 @@ use weir_protocol::stream_name::StreamName;
 use crate::admin::model::CoreReport;
 use crate::admin::{Control, Unanswered};
 use crate::core::connection::core_of;
+use crate::core::letter::{self, Letter};
 use crate::core::mailbox::Handle;
-use crate::stream::message::{self, Message};
 
 /// The admin side's way to the cores. The admin listener bounds its waits.
 #[derive(Clone)]
 pub struct Cores {
-    pub mailboxes: Vec<Handle<Message>>,
+    pub mailboxes: Vec<Handle<Letter>>,
     pub stopping: Arc<AtomicBool>,
 }
 
 impl Cores {
     async fn ask<T>(
         &self,
-        mailbox: &Handle<Message>,
-        question: impl FnOnce(oneshot::Sender<T>) -> message::Control,
+        mailbox: &Handle<Letter>,
+        question: impl FnOnce(oneshot::Sender<T>) -> letter::Control,
     ) -> Result<T, Unanswered> {
         let (reply, answer) = oneshot::channel();
-        let message = Message::Control(question(reply));
-        mailbox.post_waiting(message).await.map_err(|_| Unanswered)?;
+        let letter = Letter::Control(question(reply));
+        mailbox.post_waiting(letter).await.map_err(|_| Unanswered)?;
         answer.await.map_err(|_| Unanswered)
     }
 
@@ -35,7 +35,7 @@ impl Cores {
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         for mailbox in &self.mailboxes {
-            let _ = mailbox.post(Message::Control(message::Control::Stop));
+            let _ = mailbox.post(Letter::Control(letter::Control::Stop));
         }
     }
 }
@@ -44,7 +44,7 @@ impl Control for Cores {
     async fn reports(&self) -> Result<Vec<CoreReport>, Unanswered> {
         let mut reports = Vec::with_capacity(self.mailboxes.len());
         for mailbox in &self.mailboxes {
-            reports.push(self.ask(mailbox, message::Control::Report).await?);
+            reports.push(self.ask(mailbox, letter::Control::Report).await?);
         }
         Ok(reports)
     }
@@ -52,7 +52,7 @@ impl Control for Cores {
     async fn kick_client(&self, id: u64) -> Result<bool, Unanswered> {
         match self.mailboxes.get(core_of(id).0) {
             Some(mailbox) => {
-                self.ask(mailbox, |reply| message::Control::KickClient { id, reply }).await
+                self.ask(mailbox, |reply| letter::Control::KickClient { id, reply }).await
             }
             None => Ok(false),
         }
@@ -64,7 +64,7 @@ impl Control for Cores {
         for mailbox in &self.mailboxes {
             let name = name.clone();
             kicked |=
-                self.ask(mailbox, |reply| message::Control::KickStream { name, reply }).await?;
+                self.ask(mailbox, |reply| letter::Control::KickStream { name, reply }).await?;
         }
         Ok(kicked)
     }

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
+use super::letter::Control;
 use super::report::report;
 use super::state::Core;
 use crate::metrics::Closed;
-use crate::stream::message::Control;
 
 pub fn obey(core: &Core, control: Control, now: Instant) {
     match control {

@@ -4,6 +4,8 @@ pub mod admission;
 mod claim;
 pub mod connection;
 mod control;
+mod inheritance;
+pub mod letter;
 pub mod mailbox;
 mod report;
 pub mod runtime;

@@ -9,19 +9,20 @@ use tokio::task::spawn_local;
 
 use super::admission::Admission;
 use super::connection::Role;
+use super::control::obey;
+use super::letter::Letter;
 use super::mailbox::Mailbox;
 use super::report;
 use super::state::Core;
 use crate::io::Listener;
 use crate::metrics::Closed;
-use crate::stream::message::Message;
 use crate::{http, limits, rtmp};
 
 /// What the main thread prepares for a core.
 pub struct Seat {
     pub rtmp: TcpListener,
     pub http: TcpListener,
-    pub inbox: Mailbox<Message>,
+    pub inbox: Mailbox<Letter>,
     pub admission: Arc<Admission>,
 }
 
@@ -47,10 +48,15 @@ pub async fn serve(core: Rc<Core>, mut seat: Seat, started: impl FnOnce()) -> st
 }
 
 /// Waits for messages and acts on them; false when no more can come.
-async fn receive(core: &Core, inbox: &mut Mailbox<Message>, turn: &mut Vec<Message>) -> bool {
+async fn receive(core: &Core, inbox: &mut Mailbox<Letter>, turn: &mut Vec<Letter>) -> bool {
     let count = inbox.next_many(turn, limits::MAILBOX_TURN).await;
     let now = Instant::now();
-    turn.drain(..).for_each(|message| core.receive(message, now));
+    for letter in turn.drain(..) {
+        match letter {
+            Letter::Message(message) => core.receive(message, now),
+            Letter::Control(control) => obey(core, control, now),
+        }
+    }
     count > 0
 }
 
@@ -110,7 +116,7 @@ async fn tick(core: Rc<Core>) {
 
 /// Players of this core's streams have been told that it is over, those of other cores' streams are
 /// told by messages; give them a moment to take it in.
-async fn drain(core: &Core, inbox: &mut Mailbox<Message>, turn: &mut Vec<Message>) {
+async fn drain(core: &Core, inbox: &mut Mailbox<Letter>, turn: &mut Vec<Letter>) {
     let deadline = Instant::now() + limits::STOP_GRACE;
     while !core.connections.is_empty() && Instant::now() < deadline {
         // Nothing is lost when the wait is dropped.

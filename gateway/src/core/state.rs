@@ -10,8 +10,9 @@ use tokio::sync::Notify;
 use weir_protocol::stream_name::StreamName;
 
 use super::CoreId;
-use super::claim::Inheritances;
 use super::connection::Connections;
+use super::inheritance::Inheritances;
+use super::letter::Letter;
 use super::mailbox::Handle;
 use crate::config::Config;
 use crate::io::{Arena, ArenaPool};
@@ -38,7 +39,7 @@ pub struct Core {
     stopping: Cell<bool>,
     streams: RefCell<HashMap<StreamName, Rc<Stream>>>,
     pub(super) inheritances: Inheritances,
-    mailboxes: Vec<Handle<Message>>,
+    mailboxes: Vec<Handle<Letter>>,
 }
 
 impl Core {
@@ -48,7 +49,7 @@ impl Core {
         registry: Arc<Registry>,
         counters: Arc<Counters>,
         arena: &'static Arena,
-        mailboxes: Vec<Handle<Message>>,
+        mailboxes: Vec<Handle<Letter>>,
     ) -> Self {
         Self {
             id,
@@ -171,7 +172,7 @@ impl Core {
 
     /// `false` when the other core is far behind, or has stopped.
     pub(super) fn post(&self, core: CoreId, message: Message) -> bool {
-        let posted = self.mailboxes[core.0].post(message);
+        let posted = self.mailboxes[core.0].post(Letter::Message(message));
         if posted.is_err() && !self.is_stopping() {
             tracing::warn!(from = self.id.0, to = core.0, "a core does not take its messages");
         }
@@ -179,7 +180,7 @@ impl Core {
     }
 }
 
-/// Messages from other cores and from the control plane.
+/// Messages from other cores.
 impl Core {
     pub fn receive(&self, message: Message, now: Instant) {
         match message {
@@ -205,7 +206,6 @@ impl Core {
                 }
             }
             Message::Handover { name, generation, heir } => self.hand_over(&name, generation, heir),
-            Message::Control(control) => super::control::obey(self, control, now),
         }
     }
 

@@ -8,37 +8,23 @@ use weir_protocol::stream_name::StreamName;
 
 use super::log::Item;
 use super::owner::Owner;
-use crate::admin::model::CoreReport;
 use crate::core::CoreId;
 
 /// Messages between two cores arrive in the order in which they were sent, which is what makes a
 /// replica's log equal to its owner's.
 pub enum Message {
     /// A core has players for a stream that the receiver owns.
-    Attach {
-        name: StreamName,
-        core: CoreId,
-    },
+    Attach { name: StreamName, core: CoreId },
     /// It has none any more.
-    Detach {
-        name: StreamName,
-        core: CoreId,
-    },
+    Detach { name: StreamName, core: CoreId },
     /// The answer to `Attach`: everything a replica needs to begin with.
     Snapshot(Box<Snapshot>),
     /// The answer to `Attach` where there is nothing to follow.
-    Absent {
-        name: StreamName,
-    },
+    Absent { name: StreamName },
     /// News of a stream, once per core and read batch.
     Update(Update),
     /// A publisher of the sender has claimed the stream after `generation`; hand its state over.
-    Handover {
-        name: StreamName,
-        generation: u64,
-        heir: oneshot::Sender<Option<Box<Estate>>>,
-    },
-    Control(Control),
+    Handover { name: StreamName, generation: u64, heir: oneshot::Sender<Option<Box<Estate>>> },
 }
 
 pub struct Snapshot {
@@ -62,12 +48,4 @@ pub struct Update {
 pub struct Estate {
     pub owner: Owner,
     pub items: Vec<Item>,
-}
-
-/// What the control plane asks of a core.
-pub enum Control {
-    Report(oneshot::Sender<CoreReport>),
-    KickClient { id: u64, reply: oneshot::Sender<bool> },
-    KickStream { name: StreamName, reply: oneshot::Sender<bool> },
-    Stop,
 }
