@@ -8,6 +8,9 @@ use weir_e2e::media::{GOP, Mark, frame, frames, pictures};
 use weir_e2e::rtmp_client::RtmpClient;
 use weir_e2e::script::{FlvPlayer, QUICK, SOON, publish};
 use weir_e2e::{Backend, Gateway, wait_until};
+use weir_protocol::rtmp::chunk::Writer;
+use weir_protocol::rtmp::command::Command;
+use weir_protocol::rtmp::message::MessageHeader;
 
 /// Large pictures: more than any socket buffer holds, after some.
 const PICTURE_BYTES: usize = 60_000;
@@ -258,5 +261,27 @@ fn a_cut_publish_leaves_only_whole_frames() {
         let seen = player.marks_to_end();
         assert!(!seen.iter().any(|mark| mark.number == GOP && mark.video), "{seen:?}");
         assert_eq!(player.end, Some(Piece::End));
+    }
+}
+
+#[test]
+fn a_publish_that_breaks_the_protocol_at_once_gives_its_name_back() {
+    for backend in Backend::ALL {
+        let gateway = start(backend, &[]);
+        let mut hasty = gateway.rtmp_client();
+        hasty.open("live", "rtmp://host/live");
+        let arguments = vec!["a".into(), "live".into()];
+        let publish = Command { transaction: 9.0, ..Command::new("publish", arguments) };
+        let mut bytes = Vec::new();
+        let header = MessageHeader::command(1);
+        Writer::new(4096).write(header, &[], &publish.encode().into(), &mut bytes);
+        // In the same write: a chunk that goes on with a message that never began.
+        bytes.push(0xff);
+        hasty.socket().write_all(&bytes).expect("a connection");
+        closed(hasty.socket());
+        wait_until("the end of the stream", SOON, || {
+            let state = gateway.stream("a").map(|stream| stream["state"].clone());
+            state.is_none_or(|state| state == "ended").then_some(())
+        });
     }
 }

@@ -1,6 +1,7 @@
 //! HTTP as caches, browsers and odd clients speak it.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
 
 use weir_e2e::http::Answer;
 use weir_e2e::http_connection::HttpConnection;
@@ -332,5 +333,18 @@ fn lookups_of_absent_streams_leave_nothing() {
         assert_eq!(gateway.api("streams")["streams"].as_array().map(Vec::len), Some(1));
         let mut player = gateway.rtmp_client();
         assert_eq!(player.ask_to_play("absent"), "NetStream.Play.StreamNotFound");
+    }
+}
+
+#[test]
+fn segments_are_dated_by_the_clock_on_the_wall() {
+    for backend in Backend::ALL {
+        let before = SystemTime::now();
+        let (gateway, _publisher) = on_air(backend);
+        let text = gateway.http_connection().get(MEDIA).text();
+        let date = text.lines().find_map(|line| line.strip_prefix("#EXT-X-PROGRAM-DATE-TIME:"));
+        let date = humantime::parse_rfc3339(date.expect("a date")).expect("a valid date");
+        // To the millisecond, so it may round down below the test's own begin.
+        assert!(date + Duration::from_millis(1) >= before && date <= SystemTime::now(), "{text}");
     }
 }

@@ -119,7 +119,7 @@ async fn handle(
     publishing: &mut Option<Publishing>,
     event: Event,
 ) -> Result<(), rtmp::Error> {
-    let Shared { core, connection, session, player, .. } = &**shared;
+    let Shared { core, connection, player, .. } = &**shared;
     match event {
         Event::Media { kind, timestamp_ms, body } => {
             if let Some(publishing) = publishing {
@@ -128,15 +128,7 @@ async fn handle(
         }
         Event::Publish { message_stream, name, .. } => {
             note_agent(shared);
-            match Publishing::begin(core, connection, message_stream, name).await {
-                Ok(begun) => {
-                    *publishing = Some(begun);
-                    session.borrow_mut().accept_publish(message_stream)?;
-                }
-                Err((code, description)) => {
-                    session.borrow_mut().reject_publish(message_stream, code, description)?;
-                }
-            }
+            *publishing = publish(shared, message_stream, name).await?;
         }
         Event::Unpublish { .. } => {
             if let Some(publishing) = publishing.take() {
@@ -166,6 +158,28 @@ async fn handle(
         }
     }
     Ok(())
+}
+
+async fn publish(
+    shared: &Shared,
+    message_stream: u32,
+    name: StreamName,
+) -> Result<Option<Publishing>, rtmp::Error> {
+    let Shared { core, connection, session, .. } = shared;
+    match Publishing::begin(core, connection, message_stream, name).await {
+        Ok(begun) => match session.borrow_mut().accept_publish(message_stream) {
+            Ok(()) => Ok(Some(begun)),
+            // What came behind the command broke the protocol: the name must not stay taken.
+            Err(error) => {
+                begun.leave(core);
+                Err(error)
+            }
+        },
+        Err((code, description)) => {
+            session.borrow_mut().reject_publish(message_stream, code, description)?;
+            Ok(None)
+        }
+    }
 }
 
 async fn play(shared: &Shared, message_stream: u32, name: &StreamName) {

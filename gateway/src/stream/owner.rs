@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use weir_hls::{Packager, Window};
 use weir_protocol::flv::{Event, Metadata};
@@ -27,6 +27,8 @@ pub struct Owner {
     pub repairs: Repairs,
     packager: Packager,
     gate: Gate,
+    /// The session has sent its first access unit.
+    heard: bool,
     metadata: Metadata,
     tracks: SharedTracks,
     timeline: Timeline,
@@ -80,6 +82,7 @@ impl Owner {
             repairs: Repairs::default(),
             packager,
             gate: Gate::default(),
+            heard: false,
             metadata: Metadata::default(),
             tracks: Arc::default(),
             timeline: Timeline::default(),
@@ -92,6 +95,7 @@ impl Owner {
         self.state = State::Live;
         self.publisher = Some(publisher);
         self.gate = Gate::default();
+        self.heard = false;
         self.metadata = Metadata::default();
         if self.timeline.last.is_some() {
             self.timeline.restart = true;
@@ -105,7 +109,10 @@ impl Owner {
         match event {
             Event::Metadata(metadata) => self.take_metadata(metadata, items),
             Event::Track(track) => self.gate.declare(track),
-            Event::Unit(unit) => self.gate.push(unit),
+            Event::Unit(unit) => {
+                self.anchor_wall_clock();
+                self.gate.push(unit);
+            }
             Event::NewTimeline => self.packager.discontinuity(),
             Event::Skipped(_) => {}
         }
@@ -148,6 +155,15 @@ impl Owner {
 
     pub fn tracks(&self) -> &SharedTracks {
         &self.tracks
+    }
+
+    /// Dates the session's first access unit, for EXT-X-PROGRAM-DATE-TIME.
+    fn anchor_wall_clock(&mut self) {
+        if !std::mem::replace(&mut self.heard, true)
+            && let Ok(since_unix_epoch) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)
+        {
+            self.packager.set_wall_clock(since_unix_epoch);
+        }
     }
 
     fn take_metadata(&mut self, metadata: Metadata, items: &mut Vec<Item>) {
