@@ -269,7 +269,6 @@ fn a_publish_that_breaks_the_protocol_at_once_gives_its_name_back() {
     for backend in Backend::ALL {
         let gateway = start(backend, &[]);
         let mut hasty = gateway.rtmp_client();
-        hasty.open("live", "rtmp://host/live");
         let arguments = vec!["a".into(), "live".into()];
         let publish = Command { transaction: 9.0, ..Command::new("publish", arguments) };
         let mut bytes = Vec::new();
@@ -280,7 +279,7 @@ fn a_publish_that_breaks_the_protocol_at_once_gives_its_name_back() {
         hasty.socket().write_all(&bytes).expect("a connection");
         closed(hasty.socket());
         wait_until("the end of the stream", SOON, || {
-            let state = gateway.stream("a").map(|stream| stream["state"].clone());
+            let state = gateway.stream("live/a").map(|stream| stream["state"].clone());
             state.is_none_or(|state| state == "ended").then_some(())
         });
     }
