@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
 const FIRST_PICTURE_MS = 20_000;
+const SETTLED_MS = 1500;
 const here = fileURLToPath(new URL(".", import.meta.url));
 const modules = fileURLToPath(new URL("../node_modules/", import.meta.url));
 
@@ -77,8 +78,13 @@ function address({ mode, url }) {
   return `http://127.0.0.1:${server.address().port}/?${new URLSearchParams({ mode, url })}`;
 }
 
-/** Samples often, so that a picture that stands still is seen without the player's own word. */
+/**
+ * Samples often, so that a picture that stands still is seen without the player's own word. Time and
+ * frames count from when the player has settled: after their first picture, players jump to the live
+ * edge. Waits count from the first picture on.
+ */
 async function watch(page) {
+  await page.waitForTimeout(SETTLED_MS);
   const first = await page.evaluate(sample);
   let last = first;
   let moved = first.at;
@@ -99,7 +105,6 @@ async function watch(page) {
     advanced_s: last.position - first.position,
     frames: last.frames - first.frames,
     dropped: last.dropped - first.dropped,
-    waits: last.waits - first.waits,
     longest_freeze_ms: longestFreeze,
   };
 }

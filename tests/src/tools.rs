@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -30,7 +30,8 @@ pub fn gateway_binary() -> &'static Path {
         if profile == "release" {
             build.arg("--release");
         }
-        run("cargo build", &mut build);
+        let status = build.status().expect("cargo");
+        assert!(status.success(), "cargo build: {status}");
         // A test is target/PROFILE/deps/NAME, a tool target/PROFILE/NAME; the binary lies beside it.
         let test = std::env::current_exe().expect("the test's own path");
         let mut floors = test.ancestors().skip(1).filter(|floor| !floor.ends_with("deps"));
@@ -71,15 +72,26 @@ pub fn run(what: &str, command: &mut Command) -> String {
     text
 }
 
-/// Runs a program to its end, whatever that is.
+/// Runs a program to its end, whatever that is, but not for long: one that hangs ends with 124.
 ///
 /// # Panics
 /// When the program is missing.
 pub fn output(what: &str, command: &mut Command) -> Output {
-    command.output().unwrap_or_else(|error| {
-        panic!("{what}: cannot run {:?}: {error} (run `make setup`)", command.get_program())
-    })
+    let program = command.get_program().to_owned();
+    let mut bounded = Command::new("timeout");
+    bounded.args(["-k", "5", &LONGEST_RUN_S.to_string()]).arg(&program).args(command.get_args());
+    bounded.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    if let Some(directory) = command.get_current_dir() {
+        bounded.current_dir(directory);
+    }
+    let output = bounded.stdin(Stdio::null()).output().expect("coreutils");
+    let missing = output.status.code() == Some(127);
+    assert!(!missing, "{what}: there is no {} (run `make setup`)", program.display());
+    output
 }
+
+/// Far more than any of these runs takes, far less than a test suite should hang.
+const LONGEST_RUN_S: u32 = 90;
 
 /// A directory of one test, removed at its end unless the test failed.
 #[derive(Debug)]

@@ -88,7 +88,7 @@ fn a_stream_ends_and_is_gone(backend: Backend) {
         answer.text().contains("#EXT-X-ENDLIST").then_some(())
     });
     assert!(player.join().unwrap().is_ok(), "the FLV response was cut off");
-    wait_until("404", Duration::from_secs(30), || (client.get(&url).status == 404).then_some(()));
+    wait_until("404", Duration::from_secs(60), || (client.get(&url).status == 404).then_some(()));
     let streams = client.get(&gateway.admin("api/v1/streams")).json();
     assert_eq!(streams["streams"].as_array().map(Vec::len), Some(0), "{streams}");
 }

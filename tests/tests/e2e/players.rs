@@ -13,7 +13,8 @@ const FPS: f64 = 30.0;
 fn on_air(backend: Backend) -> (Gateway, Process) {
     let mut gateway = Gateway::start(backend, &[]);
     let publisher = Publisher::Ffmpeg5.publish(&gateway.rtmp("live"), "clip", gateway.scratch());
-    gateway.wait_for("live/clip/index.m3u8");
+    // The last to begin, with three segments: fewer are too few for Chromium's own player.
+    gateway.wait_for("live/clip.m3u8");
     (gateway, publisher)
 }
 
@@ -32,14 +33,13 @@ fn mse_players(backend: Backend) {
         Job::new("mpegts", gateway.http("live/clip.flv")),
     ]);
     let latency = |index: usize| viewings[index].latency().unwrap();
-    assert!(latency(0) < 2.0, "LL-HLS is {} s behind", latency(0));
+    // By default hls.js stays as far behind as its start made it; on an idle machine that is 1.2 s.
+    assert!(latency(0) < 4.0, "LL-HLS is {} s behind", latency(0));
     assert!(latency(2) < 2.6, "FLV is {} s behind", latency(2));
 }
 
 fn native_and_shaka(backend: Backend) {
-    let (mut gateway, _publisher) = on_air(backend);
-    // Chromium's own player takes a live playlist of fewer than three segments for broken.
-    gateway.wait_for("live/clip.m3u8");
+    let (gateway, _publisher) = on_air(backend);
     smooth(&[
         Job::new("native", gateway.http("live/clip.m3u8")),
         Job::new("native", gateway.http("live/clip/index.m3u8")),
@@ -63,6 +63,9 @@ fn player_page(backend: Backend) {
         assert!(shown["codecs"].as_str().unwrap().to_lowercase().contains("avc1.4d401f"), "{page}");
         assert!(shown["bitrate"].as_f64().unwrap() > 50_000.0, "{page}");
     }
+    // The page catches up with the live edge.
+    let latency = viewings[0].latency().unwrap();
+    assert!(latency < 2.5, "the page is {latency} s behind with LL-HLS");
 }
 
 fn command_line_players(backend: Backend) {
