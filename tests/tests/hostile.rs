@@ -268,7 +268,7 @@ fn a_cut_publish_leaves_only_whole_frames() {
 fn a_publish_that_breaks_the_protocol_at_once_gives_its_name_back() {
     for backend in Backend::ALL {
         let gateway = start(backend, &[]);
-        let mut hasty = gateway.rtmp_client();
+        let hasty = gateway.rtmp_client();
         let arguments = vec!["a".into(), "live".into()];
         let publish = Command { transaction: 9.0, ..Command::new("publish", arguments) };
         let mut bytes = Vec::new();

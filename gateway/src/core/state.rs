@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use weir_protocol::stream_name::StreamName;
 
 use super::CoreId;
-use super::connection::Connections;
+use super::connection::{Connections, Role};
 use super::inheritance::Inheritances;
 use super::letter::Letter;
 use super::mailbox::Handle;
@@ -260,6 +260,12 @@ impl Core {
         for stream in self.streams().into_iter().filter(|stream| !stream.is_replica()) {
             self.end(&stream, now);
         }
+        self.connections.for_each(|connection| {
+            if connection.role.get() == Role::Rtmp {
+                // It neither publishes nor plays, so there is nothing to wait for.
+                connection.close(Closed::Stopping);
+            }
+        });
         self.stop_news.notify_waiters();
     }
 }

@@ -32,10 +32,16 @@ pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
         let (core, connection) = (core.clone(), connection.clone());
         async move { Ok::<_, Infallible>(answer(core, connection, request).await) }
     });
+    let mut stop = std::pin::pin!(core.stop_news.notified());
     // hyper has a buffer from its first read on; a peer that only connects gets none.
     let first = connection.conn.readable();
-    if tokio::time::timeout(core.config.timeouts.http_header, first).await.is_err() {
-        return;
+    tokio::select! {
+        first = tokio::time::timeout(core.config.timeouts.http_header, first) => {
+            if first.is_err() {
+                return;
+            }
+        }
+        () = stop.as_mut() => return,
     }
     let stall = core.config.timeouts.send_stall;
     let io = HyperIo::new(connection.conn.clone(), core.arena, stall);
@@ -46,7 +52,6 @@ pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
             .max_buf_size(limits::HTTP_HEAD_BYTES)
             .serve_connection(io, service)
     );
-    let mut stop = std::pin::pin!(core.stop_news.notified());
     let result = tokio::select! {
         result = http.as_mut() => result,
         () = stop.as_mut() => {
