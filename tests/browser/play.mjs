@@ -81,7 +81,7 @@ function address({ mode, url }) {
 /**
  * Samples often, so that a picture that stands still is seen without the player's own word. Time and
  * frames count from when the player has settled: after their first picture, players jump to the live
- * edge. Waits count from the first picture on.
+ * edge, and may wait there for the next part.
  */
 async function watch(page) {
   await page.waitForTimeout(SETTLED_MS);
@@ -105,6 +105,8 @@ async function watch(page) {
     advanced_s: last.position - first.position,
     frames: last.frames - first.frames,
     dropped: last.dropped - first.dropped,
+    waits: last.waits - first.waits,
+    early_waits: first.waits,
     longest_freeze_ms: longestFreeze,
   };
 }

@@ -71,6 +71,7 @@ impl Viewing {
         let frames = self.number("frames");
         assert!(frames >= 0.85 * fps * advanced, "too few frames: {report:#}");
         assert_eq!(report["waits"], 0, "playback stalled: {report:#}");
+        assert!(self.number("early_waits") <= 1.0, "playback began with stalls: {report:#}");
         assert_eq!(report["has_audio"], true, "no sound: {report:#}");
         for list in ["http_errors", "errors", "console_errors"] {
             assert_eq!(report[list], json!([]), "{list}: {report:#}");
