@@ -58,42 +58,63 @@ impl Viewing {
         self.number("first_picture_ms")
     }
 
-    /// # Panics
-    /// Unless the picture moved all the time, at `fps`, with sound, and no request failed.
-    pub fn assert_smooth(&self, fps: f64) {
+    /// What a viewer at `fps` would complain of, if anything: a picture that did not move all the
+    /// time, no sound, a failed request.
+    fn complaint(&self, fps: f64) -> Option<String> {
         let report = &self.0;
-        assert!(!report["first_picture_ms"].is_null(), "no picture: {report:#}");
-        let watched = self.number("watched_s");
+        if report["first_picture_ms"].is_null() {
+            return Some("no picture".to_owned());
+        }
         let advanced = self.number("advanced_s");
         // Players may run up to a tenth faster to catch up with the live edge.
-        let speed = advanced / watched;
-        assert!((0.93..1.15).contains(&speed), "time advanced at {speed:.2}: {report:#}");
+        let speed = advanced / self.number("watched_s");
         let frames = self.number("frames");
-        assert!(frames >= 0.85 * fps * advanced, "too few frames: {report:#}");
-        assert_eq!(report["waits"], 0, "playback stalled: {report:#}");
-        assert!(self.number("early_waits") <= 1.0, "playback began with stalls: {report:#}");
-        assert_eq!(report["has_audio"], true, "no sound: {report:#}");
-        for list in ["http_errors", "errors", "console_errors"] {
-            assert_eq!(report[list], json!([]), "{list}: {report:#}");
-        }
+        let complaints = [
+            (!(0.93..1.15).contains(&speed), "time advanced at the wrong speed"),
+            (frames < 0.85 * fps * advanced, "too few frames"),
+            (report["waits"] != 0, "playback stalled"),
+            (self.number("early_waits") > 1.0, "playback began with stalls"),
+            (report["has_audio"] != true, "no sound"),
+            (report["http_errors"] != json!([]), "failed requests"),
+            (report["errors"] != json!([]), "errors of the player"),
+            (report["console_errors"] != json!([]), "errors on the console"),
+        ];
+        complaints.iter().find(|(so, _)| *so).map(|(_, complaint)| (*complaint).to_owned())
     }
 }
 
-/// Lets all `jobs` play for `seconds` in one Chromium.
+/// Lets `job` play for `seconds`, without anything to complain of at `fps`.
+///
+/// Each player has the machine to itself: it decodes in software, and two cores are few. Where one
+/// viewing is not smooth all the same, a second one decides: a hiccup of the machine passes, a fault
+/// of the gateway comes again.
 ///
 /// # Panics
-/// When Chromium or Node fails, not when a player does.
+/// When neither viewing is smooth.
 #[must_use]
-pub fn play(jobs: &[Job], seconds: u32) -> Vec<Viewing> {
-    let jobs: Vec<Value> = jobs
-        .iter()
-        .map(|job| json!({"mode": job.mode, "url": job.url, "screenshot": job.screenshot}))
-        .collect();
-    let request = json!({"seconds": seconds, "jobs": jobs}).to_string();
+pub fn play_smoothly(job: &Job, seconds: u32, fps: f64) -> Viewing {
+    let mut complaints = Vec::new();
+    for _ in 0..2 {
+        let viewing = play(job, seconds);
+        match viewing.complaint(fps) {
+            None => return viewing,
+            Some(complaint) => complaints.push(format!("{complaint}: {:#}", viewing.report())),
+        }
+    }
+    panic!("not smooth twice:\n{}", complaints.join("\n"));
+}
+
+/// Lets `job` play for `seconds` in a Chromium of its own.
+///
+/// # Panics
+/// When Chromium or Node fails, not when the player does.
+fn play(job: &Job, seconds: u32) -> Viewing {
+    let job = json!({"mode": job.mode, "url": job.url, "screenshot": job.screenshot});
+    let request = json!({"seconds": seconds, "jobs": [job]}).to_string();
     let script = tools::root().join("tests/browser/play.mjs");
     let output = tools::run("node", Command::new("node").arg(script).arg(request));
     match serde_json::from_str(&output) {
-        Ok(Value::Array(reports)) => reports.into_iter().map(Viewing).collect(),
+        Ok(Value::Array(mut reports)) if reports.len() == 1 => Viewing(reports.remove(0)),
         _ => panic!("play.mjs printed {output}"),
     }
 }

@@ -23,8 +23,7 @@ fn the_demo_plays_in_a_browser_and_stops() {
     wait_until("a status line of the stream on air", Duration::from_secs(30), || {
         demo.log().contains("live/demo live").then_some(())
     });
-    let viewings = browser::play(&[Job::new("page-ll", page)], 6);
-    viewings[0].assert_smooth(30.0);
+    let _viewing = browser::play_smoothly(&Job::new("page-ll", page), 6, 30.0);
     demo.signal("INT");
     assert!(demo.wait(Duration::from_secs(5)).success(), "{}", demo.log());
 }
