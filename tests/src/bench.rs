@@ -4,6 +4,7 @@
 //! its own. Both I/O backends, and nginx where there is something to compare, take turns within one
 //! run. Nothing here passes or fails by a figure; a figure that cannot be taken fails.
 
+mod chunks;
 mod cpu;
 mod delivery;
 mod first_frame;
@@ -11,11 +12,12 @@ mod ingest;
 mod latency;
 mod load;
 mod media;
-mod memory;
 mod nginx;
 mod players;
 mod publisher;
+mod publishers;
 mod server;
+mod sessions;
 mod table;
 
 use crate::Backend;
@@ -31,47 +33,57 @@ pub struct Plan {
     pub rounds: usize,
     pub joins: u32,
     pub latency_seconds: f64,
-    pub idle_publishers: usize,
     pub ingest_bytes: u64,
+    /// For each chunk size.
+    pub chunked_bytes: usize,
     pub paced_seconds: f64,
     pub segment_seconds: u32,
     pub player_seconds: f64,
+    /// How many at once, one after the other.
+    pub publishers: &'static [usize],
+    pub sessions: usize,
 }
 
 impl Plan {
-    /// About two minutes.
+    /// About four minutes.
     pub const FULL: Self = Self {
         rounds: 3,
         joins: 15,
         latency_seconds: 4.0,
-        idle_publishers: 200,
         ingest_bytes: 1 << 30,
+        chunked_bytes: 32 << 20,
         paced_seconds: 4.0,
         segment_seconds: 2,
         player_seconds: 4.0,
+        publishers: &[1, 100, 1000, 5000],
+        sessions: 300,
     };
 
-    /// Well under 40 s.
+    /// Well under a minute.
     pub const QUICK: Self = Self {
         rounds: 1,
         joins: 5,
         latency_seconds: 1.5,
-        idle_publishers: 100,
         ingest_bytes: 1 << 29,
+        chunked_bytes: 8 << 20,
         paced_seconds: 1.5,
         segment_seconds: 1,
         player_seconds: 2.0,
+        publishers: &[1, 100],
+        sessions: 100,
     };
 }
 
 /// One group of figures that need the same kind of load.
 type Measure = fn(&mut Server, &Plan, &mut Table);
 
-const MEASURES: [(&str, Measure); 6] = [
+const MEASURES: [(&str, Measure); 8] = [
     ("first-frame", first_frame::measure),
     ("latency", latency::measure),
-    ("memory", memory::measure),
+    ("sessions", sessions::measure),
     ("ingest", ingest::measure),
+    ("chunks", chunks::measure),
+    ("publishers", publishers::measure),
     ("segments", delivery::measure),
     ("players", players::measure),
 ];

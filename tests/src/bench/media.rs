@@ -1,5 +1,5 @@
 //! What the bench publishes: the demo clip's codec configurations with pictures and sound of fixed
-//! sizes, 4.2 Mbit/s, so that a segment of 2 s has about 1 MiB. Nobody decodes them.
+//! sizes, by default 4.2 Mbit/s, so that a segment of 2 s has about 1 MiB. Nobody decodes them.
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,9 @@ use crate::tools;
 
 const FRAMES_PER_SECOND: u64 = 30;
 const GOP_FRAMES: u64 = 60;
-const KEYFRAME_BYTES: usize = 120 * 1024;
-const FRAME_BYTES: usize = 15 * 1024;
+/// Of a keyframe, and of any other picture.
+const FOUR_MEGABITS: [usize; 2] = [120 * 1024, 15 * 1024];
+const TWO_MEGABITS: [usize; 2] = [57 * 1024, 7 * 1024];
 const AUDIO_BYTES: usize = 340;
 const SAMPLES_PER_AUDIO_FRAME: u64 = 1024;
 
@@ -30,10 +31,25 @@ pub struct Media {
 }
 
 impl Media {
+    /// 4.2 Mbit/s.
+    ///
     /// # Panics
     /// When the demo clip is not there.
     #[must_use]
     pub fn new() -> Self {
+        Self::with_pictures(FOUR_MEGABITS)
+    }
+
+    /// 2.1 Mbit/s.
+    ///
+    /// # Panics
+    /// When the demo clip is not there.
+    #[must_use]
+    pub fn two_megabits() -> Self {
+        Self::with_pictures(TWO_MEGABITS)
+    }
+
+    fn with_pictures([keyframe, frame]: [usize; 2]) -> Self {
         let mut reader = FileReader::default();
         reader.push(&std::fs::read(tools::demo_clip()).expect("the demo clip"));
         let mut tags = std::iter::from_fn(|| reader.next().expect("an FLV file"));
@@ -45,10 +61,19 @@ impl Media {
         Self {
             audio_rate: audio_rate(&headers[2].body),
             headers,
-            keyframe: picture(0x17, 0x65, KEYFRAME_BYTES),
-            frame: picture(0x27, 0x41, FRAME_BYTES),
+            keyframe: picture(0x17, 0x65, keyframe),
+            frame: picture(0x27, 0x41, frame),
             audio: [&[0xaf, 1][..], &noise(AUDIO_BYTES)].concat().into(),
         }
+    }
+
+    /// Of pictures and sound, without the bytes around them.
+    #[must_use]
+    pub fn bits_per_second(&self) -> f64 {
+        let gop = self.keyframe.len() + self.frame.len() * (GOP_FRAMES as usize - 1);
+        let pictures = gop as f64 * FRAMES_PER_SECOND as f64 / GOP_FRAMES as f64;
+        let frames = self.audio_rate as f64 / SAMPLES_PER_AUDIO_FRAME as f64;
+        (pictures + self.audio.len() as f64 * frames) * 8.0
     }
 
     /// Metadata and codec configurations.

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use socket2::SockRef;
 use weir_protocol::flv::Tag;
 use weir_protocol::pool::HeapPool;
 use weir_protocol::rtmp::{ClientEvent, ClientSession, Limits, Output, RtmpUrl};
@@ -50,6 +51,14 @@ impl Publisher {
             publisher.session.handle_input(Instant::now(), &bytes[..count]).expect("an acceptance");
         }
         publisher
+    }
+
+    /// Ends the connection by a reset, as a peer whose machine has failed.
+    ///
+    /// # Panics
+    /// When the system does not let it.
+    pub fn reset(self) {
+        SockRef::from(&self.socket).set_linger(Some(Duration::ZERO)).expect("a socket");
     }
 
     /// Metadata and codec configurations.

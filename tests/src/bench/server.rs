@@ -5,6 +5,9 @@ use std::thread;
 use super::cpu::{self, LOAD_CPU, SERVER_CPU};
 use crate::{Backend, Gateway};
 
+/// For thousands of publishers from one address, each with its GOP and its window.
+const ROOM: [&str; 4] = ["--memory-max", "16GiB", "--limits-connections-per-address", "16000"];
+
 /// A release gateway alone on [`SERVER_CPU`], with this process on [`LOAD_CPU`].
 pub struct Server {
     pub gateway: Gateway,
@@ -20,7 +23,8 @@ impl Server {
         // It may only use what its parent may.
         cpu::bind(&format!("0-{}", cpus - 1));
         let core = format!("{SERVER_CPU}-{SERVER_CPU}");
-        let mut gateway = Gateway::start(backend, &["--cores", &core, "--log", "warn"]);
+        let mut gateway =
+            Gateway::start(backend, &[&["--cores", &core, "--log", "warn"], &ROOM[..]].concat());
         cpu::bind(&LOAD_CPU.to_string());
         let id = gateway.process().id();
         Self { gateway, id }
