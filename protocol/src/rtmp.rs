@@ -12,6 +12,7 @@
 pub mod chunk;
 mod client_session;
 pub mod command;
+mod enhanced;
 mod error;
 pub mod handshake;
 mod link;
@@ -21,6 +22,7 @@ mod url;
 
 pub use crate::limits::Limits;
 pub use client_session::{ClientEvent, ClientSession};
+pub use enhanced::PeerCodecs;
 pub use error::{Error, Waiting};
 pub use server_session::{Connect, Event, Output, PublishMode, ServerSession};
 pub use url::RtmpUrl;

@@ -64,6 +64,12 @@ impl From<&CodecConfig> for Codec {
     }
 }
 
+/// The FourCC by which Enhanced RTMP knows a codec.
+#[must_use]
+pub fn four_cc(config: &CodecConfig) -> [u8; 4] {
+    Codec::from(config).four_cc()
+}
+
 /// What a body of the Enhanced form holds (its packet type), audio and video alike.
 pub(super) mod body_type {
     pub(in crate::flv) const SEQUENCE_START: u8 = 0;

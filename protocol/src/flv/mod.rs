@@ -10,6 +10,7 @@ mod tag;
 #[cfg(test)]
 mod tests;
 
+pub use body::four_cc;
 pub use demux::{Demuxer, Event};
 pub use metadata::Metadata;
 pub use mux::{UnitHeader, metadata, sequence_header, timestamp_ms, unit_header};

@@ -7,8 +7,9 @@ use crate::amf0::Value;
 use crate::flv::{Tag, TagKind};
 use crate::limits::Limits;
 use crate::pool::Pool;
-use crate::rtmp::chunk::Sink;
-use crate::rtmp::command::{Command, object};
+use crate::rtmp::chunk::{Sink, Writer};
+use crate::rtmp::command::Command;
+use crate::rtmp::enhanced::{self, PeerCodecs};
 use crate::rtmp::link::Link;
 use crate::rtmp::message::{self, Message, MessageHeader, SET_DATA_FRAME, UserControl, kind};
 use crate::rtmp::{Error, Output, RtmpUrl, Waiting};
@@ -26,6 +27,7 @@ pub struct ClientSession<P: Pool> {
     now: Instant,
     waiting: Option<(Waiting, Instant)>,
     message_stream: u32,
+    peer_codecs: PeerCodecs,
     outputs: VecDeque<Output<ClientEvent>>,
 }
 
@@ -96,6 +98,7 @@ impl<P: Pool> ClientSession<P> {
             now,
             waiting: Some((Waiting::Handshake, now)),
             message_stream: 0,
+            peer_codecs: PeerCodecs::default(),
             outputs: VecDeque::new(),
         }
     }
@@ -171,6 +174,26 @@ impl<P: Pool> ClientSession<P> {
         );
     }
 
+    /// Cuts media for this server into chunks, for whoever sends it without a copy instead of by
+    /// [`ClientSession::publish_media`]: after [`ClientEvent::Published`], on
+    /// [`ClientSession::message_stream`], and never between the two halves of an output.
+    #[must_use]
+    pub fn writer(&self) -> Writer {
+        self.link.writer()
+    }
+
+    /// The message stream of what is published or played.
+    #[must_use]
+    pub fn message_stream(&self) -> u32 {
+        self.message_stream
+    }
+
+    /// What the server has said that it takes.
+    #[must_use]
+    pub fn peer_codecs(&self) -> &PeerCodecs {
+        &self.peer_codecs
+    }
+
     /// Says goodbye; then drain the outputs and close the connection.
     pub fn close(&mut self) {
         if self.state != State::Active {
@@ -195,17 +218,17 @@ impl<P: Pool> ClientSession<P> {
         self.state = State::Connecting;
         self.waiting = Some((Waiting::Answer, self.now));
         self.link.send_chunk_size();
-        let codecs = ["avc1", "hvc1", "av01", "vp09", "mp4a", "Opus", ".mp3"];
+        let about = [
+            ("app", self.url.app.as_str().into()),
+            ("type", "nonprivate".into()),
+            ("flashVer", FLASH_VERSION.into()),
+            ("tcUrl", self.url.tc_url().as_str().into()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value));
         let connect = Command {
             name: "connect".to_owned(),
             transaction: transaction::CONNECT,
-            object: object([
-                ("app", self.url.app.as_str().into()),
-                ("type", "nonprivate".into()),
-                ("flashVer", FLASH_VERSION.into()),
-                ("tcUrl", self.url.tc_url().as_str().into()),
-                ("fourCcList", Value::StrictArray(codecs.map(Value::from).into())),
-            ]),
+            object: Value::Object(about.into_iter().chain(enhanced::properties()).collect()),
             arguments: Vec::new(),
         };
         self.link.send_command(0, &connect);
@@ -229,6 +252,7 @@ impl<P: Pool> ClientSession<P> {
     fn result(&mut self, command: &Command) {
         if self.state == State::Connecting && command.transaction == transaction::CONNECT {
             self.state = State::CreatingStream;
+            self.peer_codecs = PeerCodecs::read(&command.object);
             let key: Value = self.url.key.as_str().into();
             if self.purpose == Purpose::Publish {
                 let release = transaction::RELEASE_STREAM;

@@ -148,7 +148,7 @@ pub(super) fn tags(message: Message) -> impl Iterator<Item = Option<Tag>> {
 }
 
 /// `@setDataFrame` as AMF0 string: publishers wrap in it what a script tag holds bare.
-pub(super) const SET_DATA_FRAME: &[u8] = b"\x02\x00\x0d@setDataFrame";
+pub const SET_DATA_FRAME: &[u8] = b"\x02\x00\x0d@setDataFrame";
 const CLEAR_DATA_FRAME: &[u8] = b"\x02\x00\x0f@clearDataFrame";
 
 /// The body of the script tag in a data message.

@@ -8,7 +8,8 @@ use weir_protocol::flv::TagKind;
 use weir_protocol::pool::HeapPool;
 use weir_protocol::rtmp::message::MessageHeader;
 use weir_protocol::rtmp::{
-    ClientEvent, ClientSession, Error, Event, Limits, Output, RtmpUrl, ServerSession, Waiting,
+    ClientEvent, ClientSession, Error, Event, Limits, Output, PeerCodecs, RtmpUrl, ServerSession,
+    Waiting,
 };
 
 use crate::Random;
@@ -158,6 +159,38 @@ fn play_over_reads_cut_anywhere() {
         pair.client_events.retain(media);
         assert_eq!(pair.client_events, expected);
     }
+}
+
+/// What a relay does: it puts media behind what the session sends, without the session.
+#[test]
+fn a_client_may_write_its_media_itself() {
+    let mut pair = Pair::new(1, 1000, true, "rtmp://h/live/k");
+    pair.run().unwrap();
+    pair.server.accept_publish(1).unwrap();
+    pair.run().unwrap();
+    pair.server_events.clear();
+    let frames = frames(&mut pair.random);
+    let (stream, writer) = (pair.client.message_stream(), pair.client.writer());
+    for (kind, timestamp, body) in &frames {
+        let (head, payload) = (&body[..1], body.slice(1..));
+        let mut bytes = Vec::new();
+        let header = MessageHeader::media(stream, *kind, *timestamp);
+        writer.write(header, head, &payload, &mut bytes);
+        pair.to_server.extend(bytes);
+    }
+    pair.run().unwrap();
+    let sent = frames.into_iter();
+    let sent = sent.map(|(kind, timestamp_ms, body)| Event::Media { kind, timestamp_ms, body });
+    assert_eq!(pair.server_events, sent.collect::<Vec<_>>());
+}
+
+#[test]
+fn both_ends_say_that_they_speak_enhanced_rtmp() {
+    let mut pair = Pair::new(1, 100, true, "rtmp://h/live/k");
+    assert_eq!(pair.client.peer_codecs(), &PeerCodecs::default());
+    pair.run().unwrap();
+    assert!(pair.server.connect().is_some_and(|connect| connect.enhanced));
+    assert_ne!(pair.client.peer_codecs(), &PeerCodecs::default());
 }
 
 #[test]

@@ -7,16 +7,9 @@ use crate::limits::OUT_WINDOW;
 use crate::pool::Pool;
 use crate::rtmp::Error;
 use crate::rtmp::command::{Command, information, object};
+use crate::rtmp::enhanced;
 use crate::rtmp::message::{Message, MessageHeader, kind};
 use crate::stream_name::{NameError, Query, StreamName};
-
-/// The codecs that Weir passes on, by their FourCC (Enhanced RTMP v2, connect).
-const VIDEO_FOURCCS: [&str; 4] = ["avc1", "hvc1", "av01", "vp09"];
-const AUDIO_FOURCCS: [&str; 3] = ["mp4a", "Opus", ".mp3"];
-const CAN_FORWARD: f64 = 4.0;
-
-/// Multitrack, and that ModEx signals are parsed (Enhanced RTMP v2, CapsExMask).
-const CAPABILITIES: f64 = 6.0;
 
 /// A flag of what a client says.
 const CAN_RECONNECT: u32 = 1;
@@ -97,8 +90,7 @@ impl<P: Pool> ServerSession<P> {
             return self.fail(command, CONNECT_REJECTED, "connect without its object");
         }
         let text = |key| said.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let enhancements = ["fourCcList", "videoFourCcInfoMap", "audioFourCcInfoMap", "capsEx"];
-        let enhanced = enhancements.iter().any(|key| said.get(key).is_some());
+        let enhanced = enhanced::is_spoken_in(said);
         let capabilities = said.get("capsEx").and_then(Value::as_number).unwrap_or_default();
         self.connect = Some(Connect {
             app: text("app"),
@@ -286,24 +278,15 @@ impl Activity {
     }
 }
 
-fn connect_result(transaction: f64, enhanced: bool) -> Command {
+fn connect_result(transaction: f64, client_is_enhanced: bool) -> Command {
     // The version that clients know as one that understands H.264 and AAC.
     let mut properties = vec![
         ("fmsVer".to_owned(), "FMS/3,5,7,7009".into()),
         ("capabilities".to_owned(), 31.0.into()),
         ("mode".to_owned(), 1.0.into()),
     ];
-    if enhanced {
-        let forwards = |codecs: &[&str]| {
-            Value::Object(codecs.iter().map(|&cc| (cc.to_owned(), CAN_FORWARD.into())).collect())
-        };
-        let all = VIDEO_FOURCCS.iter().chain(&AUDIO_FOURCCS).map(|&cc| cc.into()).collect();
-        properties.extend([
-            ("fourCcList".to_owned(), Value::StrictArray(all)),
-            ("videoFourCcInfoMap".to_owned(), forwards(&VIDEO_FOURCCS)),
-            ("audioFourCcInfoMap".to_owned(), forwards(&AUDIO_FOURCCS)),
-            ("capsEx".to_owned(), CAPABILITIES.into()),
-        ]);
+    if client_is_enhanced {
+        properties.extend(enhanced::properties());
     }
     // AMF0 whatever the client asked for.
     let information = object([
