@@ -9,6 +9,8 @@ use serde::{Serialize, Serializer};
 use weir_protocol::media::{Repairs, Track, TrackKind};
 use weir_protocol::stream_name::StreamName;
 
+use crate::stream::owner::PublisherRole;
+
 /// What one core knows: the streams it owns, its players of all streams, its connections.
 #[derive(Clone, Debug, Default)]
 pub struct CoreReport {
@@ -61,6 +63,7 @@ pub enum StreamState {
 pub struct PublisherInfo {
     /// The id of its connection.
     pub id: u64,
+    pub role: PublisherRole,
     pub address: SocketAddr,
     pub protocol: &'static str,
     /// What the encoder calls itself (`flashVer`), if it does.
@@ -182,6 +185,10 @@ pub struct ClientInfo {
 pub enum ClientKind {
     Publisher,
     Player,
+    /// A server that the gateway sends a stream to.
+    Push,
+    /// A server that the gateway has a stream from.
+    Pull,
     /// Connected, but neither publishing nor playing (yet), or fetching HLS by plain requests.
     Connection,
 }

@@ -13,6 +13,7 @@ use super::api::Api;
 use super::model::*;
 use super::*;
 use crate::metrics::Counters;
+use crate::stream::owner::PublisherRole;
 
 /// Two cores with one stream on the first and players on both.
 #[derive(Clone, Default)]
@@ -101,6 +102,7 @@ fn stream() -> StreamInfo {
         core: 0,
         publisher: Some(PublisherInfo {
             id: 1024,
+            role: PublisherRole::Publisher,
             address: peer(),
             protocol: "rtmp",
             encoder: Some("FMLE/3.0".to_owned()),
@@ -228,7 +230,8 @@ fn streams_count_the_players_of_all_cores() {
     let expected = json!({
         "app": "live/deep", "name": "camé", "state": "live", "core": 0,
         "publisher": {
-            "id": 1024, "address": "192.0.2.7:5000", "protocol": "rtmp", "encoder": "FMLE/3.0",
+            "id": 1024, "role": "publisher", "address": "192.0.2.7:5000", "protocol": "rtmp",
+            "encoder": "FMLE/3.0",
             "since": "1970-01-01T00:00:00.000Z",
         },
         "tracks": [

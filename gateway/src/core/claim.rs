@@ -12,6 +12,7 @@ use super::state::Core;
 use crate::limits;
 use crate::metrics::Closed;
 use crate::stream::message::{Estate, Message};
+use crate::stream::owner::PublisherRole;
 use crate::stream::registry::{Claim, Entry};
 use crate::stream::{Owner, Publisher, Stream};
 
@@ -20,6 +21,8 @@ use crate::stream::{Owner, Publisher, Stream};
 pub enum ClaimError {
     /// A newer session claimed the name while this one was waiting.
     Overtaken,
+    /// Somebody publishes under this name, and a pull stands back for them.
+    Occupied,
     Stopping,
 }
 
@@ -35,7 +38,12 @@ impl Core {
         if self.is_stopping() {
             return Err(ClaimError::Stopping);
         }
-        let claim = self.registry.claim(name, self.id);
+        let claim = match publisher.role {
+            PublisherRole::Publisher => self.registry.claim(name, self.id),
+            PublisherRole::Pull => {
+                self.registry.claim_if_vacant(name, self.id).ok_or(ClaimError::Occupied)?
+            }
+        };
         let Some(previous) = claim.previous.filter(|previous| !self.has_state_of(*previous)) else {
             // A newer claim takes the stream from here as from any publisher.
             return Ok((self.install(&claim, publisher, now), claim.generation));

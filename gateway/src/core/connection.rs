@@ -35,6 +35,10 @@ pub enum Role {
     Rtmp,
     RtmpPublisher,
     RtmpPlayer,
+    /// To another server, which is sent a stream.
+    Push,
+    /// To another server, from which a stream comes.
+    Pull,
     /// HTTP/1.1 keep-alive: playlists, segments, pages.
     Http,
     FlvPlayer,
@@ -53,7 +57,9 @@ impl Connection {
 
     pub fn transport(&self) -> Transport {
         match self.role.get() {
-            Role::Rtmp | Role::RtmpPublisher | Role::RtmpPlayer => Transport::Rtmp,
+            Role::Rtmp | Role::RtmpPublisher | Role::RtmpPlayer | Role::Push | Role::Pull => {
+                Transport::Rtmp
+            }
             Role::Http | Role::FlvPlayer => Transport::Http,
         }
     }

@@ -110,6 +110,7 @@ fn stream_info(
 fn publisher_info(publisher: &Publisher) -> PublisherInfo {
     PublisherInfo {
         id: publisher.client_id,
+        role: publisher.role,
         address: publisher.address,
         protocol: "rtmp",
         encoder: publisher.encoder.clone(),
@@ -122,6 +123,8 @@ fn client_info(core: &Core, connection: &Connection) -> ClientInfo {
         Role::Rtmp => (ClientKind::Connection, "rtmp"),
         Role::RtmpPublisher => (ClientKind::Publisher, "rtmp"),
         Role::RtmpPlayer => (ClientKind::Player, "rtmp"),
+        Role::Push => (ClientKind::Push, "rtmp"),
+        Role::Pull => (ClientKind::Pull, "rtmp"),
         Role::Http => (ClientKind::Connection, "http"),
         Role::FlvPlayer => (ClientKind::Player, "flv"),
     };

@@ -141,6 +141,7 @@ impl Core {
         if !stream.leave(generation, now, now + self.config.resume_window) {
             return;
         }
+        self.registry.vacate(&stream.name, generation);
         if self.is_stopping() || self.config.resume_window.is_zero() {
             self.end(stream, now);
         }
@@ -150,6 +151,7 @@ impl Core {
     pub fn end(&self, stream: &Stream, now: Instant) {
         self.kick_publisher(stream, Closed::Ended);
         stream.end(now + self.linger());
+        self.registry.vacate(&stream.name, stream.generation.get());
         self.flush(stream);
     }
 
@@ -287,7 +289,9 @@ impl Core {
             Some(State::Live) => {
                 // The session that took the stream over was gone before it could begin.
                 let until = now + self.config.resume_window;
-                stream.with_owner(|owner| owner.resume_if_deserted(until));
+                if stream.with_owner(|owner| owner.resume_if_deserted(until)) == Some(true) {
+                    self.registry.vacate(&stream.name, stream.generation.get());
+                }
             }
             Some(_) => {}
             None => self.tick_replica(stream, now),

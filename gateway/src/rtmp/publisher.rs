@@ -11,6 +11,7 @@ use weir_protocol::stream_name::StreamName;
 use crate::core::connection::{Connection, Role};
 use crate::core::{ClaimError, Core};
 use crate::metrics::{MediaKind, TimeRepair};
+use crate::stream::owner::PublisherRole;
 use crate::stream::{Publisher, Stream};
 
 /// A session that owns a stream's name.
@@ -28,31 +29,49 @@ pub struct Publishing {
 type Refusal = (&'static str, &'static str);
 
 impl Publishing {
+    /// For a peer that wants to publish, and is told why not.
     pub async fn begin(
         core: &Core,
         connection: &Connection,
         message_stream: u32,
         name: StreamName,
     ) -> Result<Self, Refusal> {
+        let role = PublisherRole::Publisher;
+        let begun = Self::claim(core, connection, role, name).await;
+        let begun = begun.map_err(|error| match error {
+            ClaimError::Overtaken | ClaimError::Occupied => {
+                ("NetStream.Publish.BadName", "Another publisher has just taken this name")
+            }
+            ClaimError::Stopping => ("NetStream.Publish.Rejected", "The gateway is stopping"),
+        })?;
+        Ok(Self { message_stream, ..begun })
+    }
+
+    /// Makes the connection the one that publishes `name`.
+    pub async fn claim(
+        core: &Core,
+        connection: &Connection,
+        role: PublisherRole,
+        name: StreamName,
+    ) -> Result<Self, ClaimError> {
         let now = Instant::now();
         let publisher = Publisher {
             client_id: connection.id,
+            role,
             address: connection.peer,
             encoder: connection.agent.borrow().clone(),
             since: now,
         };
-        let (stream, generation) =
-            core.claim(&name, publisher, now).await.map_err(|error| match error {
-                ClaimError::Overtaken => {
-                    ("NetStream.Publish.BadName", "Another publisher has just taken this name")
-                }
-                ClaimError::Stopping => ("NetStream.Publish.Rejected", "The gateway is stopping"),
-            })?;
+        let (stream, generation) = core.claim(&name, publisher, now).await?;
         tracing::info!(stream = %name, peer = %connection.peer, "publish begins");
-        connection.take_role(Role::RtmpPublisher, &name);
+        let role = match role {
+            PublisherRole::Publisher => Role::RtmpPublisher,
+            PublisherRole::Pull => Role::Pull,
+        };
+        connection.take_role(role, &name);
         Ok(Self {
             stream,
-            message_stream,
+            message_stream: 0,
             generation,
             demuxer: Demuxer::default(),
             counted: Repairs::default(),

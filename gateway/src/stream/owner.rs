@@ -51,10 +51,20 @@ pub enum State {
 #[derive(Clone, Debug)]
 pub struct Publisher {
     pub client_id: u64,
+    pub role: PublisherRole,
     pub address: SocketAddr,
     /// What the encoder calls itself (`flashVer`), if it does.
     pub encoder: Option<String>,
     pub since: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PublisherRole {
+    /// A peer that came by itself.
+    Publisher,
+    /// A connection to another server that the gateway opened.
+    Pull,
 }
 
 /// One rising timeline over all sessions that publish the stream in turn.
@@ -128,11 +138,13 @@ impl Owner {
         self.state = State::Resuming { until };
     }
 
-    /// Nobody publishes although the stream counts as live.
-    pub fn resume_if_deserted(&mut self, until: Instant) {
-        if self.state == State::Live && self.publisher.is_none() {
+    /// Whether nobody publishes although the stream counted as live until now.
+    pub fn resume_if_deserted(&mut self, until: Instant) -> bool {
+        let deserted = self.state == State::Live && self.publisher.is_none();
+        if deserted {
             self.state = State::Resuming { until };
         }
+        deserted
     }
 
     pub fn end(&mut self, until: Instant) {

@@ -26,6 +26,17 @@ pub struct Entry {
     pub owner: CoreId,
     /// Rises with every claim; whoever holds an older one has lost the name.
     pub generation: u64,
+    pub holder: Holder,
+}
+
+/// Who publishes under a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    Publisher,
+    /// The gateway itself, with what it pulls from another server. It stands back for a publisher.
+    Pull,
+    /// The stream is kept for a publisher that may come back, or for players that are late.
+    Nobody,
 }
 
 /// The right to publish under a name, until someone claims it anew.
@@ -40,11 +51,23 @@ pub struct Claim {
 impl Registry {
     /// Makes `core` the owner of `name` at once, whoever owned it before.
     pub fn claim(&self, name: &StreamName, core: CoreId) -> Claim {
+        self.lock().claim(name, core, Holder::Publisher)
+    }
+
+    /// As [`Registry::claim`], for a pull: only where nobody publishes under the name.
+    pub fn claim_if_vacant(&self, name: &StreamName, core: CoreId) -> Option<Claim> {
         let mut entries = self.lock();
-        entries.last_generation += 1;
-        let generation = entries.last_generation;
-        let previous = entries.by_name.insert(name.clone(), Entry { owner: core, generation });
-        Claim { name: name.clone(), generation, previous }
+        let vacant = entries.by_name.get(name).is_none_or(|entry| entry.holder == Holder::Nobody);
+        vacant.then(|| entries.claim(name, core, Holder::Pull))
+    }
+
+    /// Notes that the holder is gone, unless the name has been claimed anew since `generation`.
+    pub fn vacate(&self, name: &StreamName, generation: u64) {
+        let mut entries = self.lock();
+        let entry = entries.by_name.get_mut(name).filter(|entry| entry.generation == generation);
+        if let Some(entry) = entry {
+            entry.holder = Holder::Nobody;
+        }
     }
 
     pub fn find(&self, name: &StreamName) -> Option<Entry> {
@@ -67,6 +90,15 @@ impl Registry {
     }
 }
 
+impl Entries {
+    fn claim(&mut self, name: &StreamName, owner: CoreId, holder: Holder) -> Claim {
+        self.last_generation += 1;
+        let generation = self.last_generation;
+        let previous = self.by_name.insert(name.clone(), Entry { owner, generation, holder });
+        Claim { name: name.clone(), generation, previous }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,10 +110,26 @@ mod tests {
         let first = registry.claim(&name, CoreId(0));
         let second = registry.claim(&name, CoreId(1));
         assert_eq!(first.previous, None);
-        assert_eq!(second.previous, Some(Entry { owner: CoreId(0), generation: first.generation }));
+        let (owner, generation) = (CoreId(0), first.generation);
+        let previous = Entry { owner, generation, holder: Holder::Publisher };
+        assert_eq!(second.previous, Some(previous));
         assert!(!registry.release(&name, first.generation));
         assert_eq!(registry.find(&name).map(|entry| entry.owner), Some(CoreId(1)));
         assert!(registry.release(&name, second.generation));
         assert_eq!(registry.find(&name), None);
+    }
+
+    #[test]
+    fn a_pull_takes_a_name_from_nobody_and_loses_it_to_a_publisher() {
+        let registry = Registry::default();
+        let name = StreamName::from_path("live/a").unwrap();
+        let pull = registry.claim_if_vacant(&name, CoreId(0)).unwrap();
+        assert_eq!(registry.claim_if_vacant(&name, CoreId(1)), None);
+        let publisher = registry.claim(&name, CoreId(1));
+        assert_eq!(publisher.previous.map(|entry| entry.holder), Some(Holder::Pull));
+        registry.vacate(&name, pull.generation);
+        assert_eq!(registry.claim_if_vacant(&name, CoreId(0)), None);
+        registry.vacate(&name, publisher.generation);
+        assert!(registry.claim_if_vacant(&name, CoreId(0)).is_some());
     }
 }
