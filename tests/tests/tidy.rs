@@ -292,6 +292,26 @@ fn the_pure_crates_keep_their_lints() {
 }
 
 #[test]
+fn what_serves_peers_has_one_clock() {
+    let rooms = ["core", "http", "io", "rtmp", "stream"].map(|room| format!("gateway/src/{room}"));
+    let mut complaints = Vec::new();
+    for file in rust_files() {
+        if !rooms.iter().any(|room| file.path.starts_with(room)) || file.path.contains("/tests") {
+            continue;
+        }
+        let tested = file.text.split("#[cfg(test)]").next().unwrap_or_default();
+        let tokios = tested.contains("use tokio::time::{Instant");
+        for (number, line) in code(tested) {
+            let others = ["SystemTime::now", ".elapsed()"].iter().any(|call| line.contains(call));
+            if others || (line.contains("Instant::now") && !tokios) {
+                complaints.push(format!("{}:{number}: not of crate::clock", file.path));
+            }
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
 fn nothing_is_left_for_later_or_belongs_to_one_machine() {
     // Put together here, so that this file does not have them.
     let later = ["TO DO", "FIX ME", "XX X"].map(|word| word.replace(' ', ""));

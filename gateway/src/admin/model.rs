@@ -256,7 +256,7 @@ pub fn merge_clients(reports: Vec<CoreReport>) -> Vec<ClientInfo> {
 #[must_use]
 pub fn wall_clock(at: Instant) -> SystemTime {
     static ANCHOR: OnceLock<(Instant, SystemTime)> = OnceLock::new();
-    let (instant, time) = *ANCHOR.get_or_init(|| (Instant::now(), SystemTime::now()));
+    let (instant, time) = *ANCHOR.get_or_init(|| (crate::clock::now(), crate::clock::wall()));
     match at.checked_duration_since(instant) {
         Some(after) => time + after,
         None => time - instant.duration_since(at),

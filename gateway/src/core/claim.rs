@@ -9,6 +9,7 @@ use weir_protocol::stream_name::StreamName;
 
 use super::inheritance::Heir;
 use super::state::Core;
+use crate::clock;
 use crate::limits;
 use crate::metrics::Closed;
 use crate::stream::message::{Estate, Message};
@@ -175,6 +176,6 @@ fn msn_of_wall_clock() -> u64 {
 }
 
 fn nanoseconds_of_wall_clock() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let since = clock::wall().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| since.as_nanos() as u64)
 }

@@ -1,7 +1,7 @@
 //! Streams whose state is on its way from one claim to the next.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
 use weir_protocol::stream_name::StreamName;
@@ -19,7 +19,7 @@ pub type Heir = oneshot::Sender<Option<Box<Estate>>>;
 /// for a later claim, so however many publishers race on however many cores, none waits in a
 /// circle, and the state gets to the newest.
 #[derive(Default)]
-pub struct Inheritances(RefCell<HashMap<u64, Inheritance>>);
+pub struct Inheritances(RefCell<BTreeMap<u64, Inheritance>>);
 
 enum Inheritance {
     Expected {

@@ -1,9 +1,9 @@
 //! The life of one core: accept, tick, receive, and let go at the end.
 
-use std::net::{Shutdown, TcpListener};
+use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::task::spawn_local;
 
@@ -14,9 +14,9 @@ use super::letter::Letter;
 use super::mailbox::Mailbox;
 use super::report;
 use super::state::Core;
-use crate::io::Listener;
+use crate::io::{Conn, Listener};
 use crate::metrics::Closed;
-use crate::{http, limits, rtmp};
+use crate::{clock, http, limits, rtmp};
 
 /// What the main thread prepares for a core.
 pub struct Seat {
@@ -26,31 +26,37 @@ pub struct Seat {
     pub admission: Arc<Admission>,
 }
 
-#[derive(Clone, Copy)]
-enum Protocol {
+/// What a listener is for.
+#[derive(Clone, Copy, Debug)]
+pub enum Protocol {
     Rtmp,
     Http,
 }
 
 /// Runs until the control plane says stop, and then until players have had their clean end.
 /// `started` is called once connections are taken.
-pub async fn serve(core: Rc<Core>, mut seat: Seat, started: impl FnOnce()) -> std::io::Result<()> {
+pub async fn serve(core: Rc<Core>, seat: Seat, started: impl FnOnce()) -> std::io::Result<()> {
     let rtmp = Listener::from_std(seat.rtmp)?;
     let http = Listener::from_std(seat.http)?;
     spawn_local(accept(core.clone(), rtmp, Protocol::Rtmp, seat.admission.clone()));
     spawn_local(accept(core.clone(), http, Protocol::Http, seat.admission));
-    spawn_local(tick(core.clone()));
     started();
-    let mut turn = Vec::with_capacity(limits::MAILBOX_TURN);
-    while !core.is_stopping() && receive(&core, &mut seat.inbox, &mut turn).await {}
-    drain(&core, &mut seat.inbox, &mut turn).await;
+    live(core, seat.inbox).await;
     Ok(())
+}
+
+/// A core's life without its listeners.
+pub async fn live(core: Rc<Core>, mut inbox: Mailbox<Letter>) {
+    spawn_local(tick(core.clone()));
+    let mut turn = Vec::with_capacity(limits::MAILBOX_TURN);
+    while !core.is_stopping() && receive(&core, &mut inbox, &mut turn).await {}
+    drain(&core, &mut inbox, &mut turn).await;
 }
 
 /// Waits for messages and acts on them; false when no more can come.
 async fn receive(core: &Core, inbox: &mut Mailbox<Letter>, turn: &mut Vec<Letter>) -> bool {
     let count = inbox.next_many(turn, limits::MAILBOX_TURN).await;
-    let now = Instant::now();
+    let now = clock::now();
     for letter in turn.drain(..) {
         match letter {
             Letter::Message(message) => core.receive(message, now),
@@ -70,42 +76,53 @@ async fn accept(core: Rc<Core>, listener: Listener, protocol: Protocol, admissio
                 continue;
             }
         };
-        let permit = match admission.admit(peer.ip()) {
-            Ok(permit) => permit,
-            Err(refused) => {
-                core.counters.refused.of(refused).increment();
-                conn.shutdown(Shutdown::Both);
-                continue;
-            }
-        };
-        let core = core.clone();
-        spawn_local(async move {
-            let role = match protocol {
-                Protocol::Rtmp => Role::Rtmp,
-                Protocol::Http => Role::Http,
-            };
-            let listed = core.connections.list(conn, peer, role, Instant::now());
-            core.counters.accepted.of(listed.connection.transport()).increment();
-            match protocol {
-                Protocol::Rtmp => rtmp::serve(core.clone(), listed.connection.clone()).await,
-                Protocol::Http => http::serve(core.clone(), listed.connection.clone()).await,
-            }
-            if let Some(reason) = listed.connection.close_reason() {
-                core.counters.closed.of(reason).increment();
-            }
-            listed.connection.account(&core.counters);
-            drop(permit);
-        });
+        let_in(&core, conn, peer, protocol, &admission);
     }
+}
+
+/// Serves a connection that was accepted by a task of its own, if there is room for one more.
+pub fn let_in(
+    core: &Rc<Core>,
+    conn: Conn,
+    peer: SocketAddr,
+    protocol: Protocol,
+    admission: &Arc<Admission>,
+) {
+    let permit = match admission.admit(peer.ip()) {
+        Ok(permit) => permit,
+        Err(refused) => {
+            core.counters.refused.of(refused).increment();
+            conn.shutdown(Shutdown::Both);
+            return;
+        }
+    };
+    let core = core.clone();
+    spawn_local(async move {
+        let role = match protocol {
+            Protocol::Rtmp => Role::Rtmp,
+            Protocol::Http => Role::Http,
+        };
+        let listed = core.connections.list(conn, peer, role, clock::now());
+        core.counters.accepted.of(listed.connection.transport()).increment();
+        match protocol {
+            Protocol::Rtmp => rtmp::serve(core.clone(), listed.connection.clone()).await,
+            Protocol::Http => http::serve(core.clone(), listed.connection.clone()).await,
+        }
+        if let Some(reason) = listed.connection.close_reason() {
+            core.counters.closed.of(reason).increment();
+        }
+        listed.connection.account(&core.counters);
+        drop(permit);
+    });
 }
 
 async fn tick(core: Rc<Core>) {
     let mut ticks = tokio::time::interval(limits::TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut sampled_at = Instant::now();
+    let mut sampled_at = clock::now();
     while !core.is_stopping() {
         ticks.tick().await;
-        let now = Instant::now();
+        let now = clock::now();
         core.tick(now);
         if now.duration_since(sampled_at) >= Duration::from_secs(1) {
             sampled_at = now;
@@ -117,8 +134,8 @@ async fn tick(core: Rc<Core>) {
 /// Players of this core's streams have been told that it is over, those of other cores' streams are
 /// told by messages; give them a moment to take it in.
 async fn drain(core: &Core, inbox: &mut Mailbox<Letter>, turn: &mut Vec<Letter>) {
-    let deadline = Instant::now() + limits::STOP_GRACE;
-    while !core.connections.is_empty() && Instant::now() < deadline {
+    let deadline = clock::now() + limits::STOP_GRACE;
+    while !core.connections.is_empty() && clock::now() < deadline {
         // Nothing is lost when the wait is dropped.
         let _ = tokio::time::timeout(limits::STOP_POLL, receive(core, inbox, turn)).await;
     }

@@ -1,7 +1,7 @@
 //! What one core holds: its streams, its connections and the ways to the other cores.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,7 +37,8 @@ pub struct Core {
     /// Wakes what has to end when the process stops.
     pub stop_news: Arc<Notify>,
     stopping: Cell<bool>,
-    streams: RefCell<HashMap<StreamName, Rc<Stream>>>,
+    /// In an order of their own, so that a run of the same events is the same run.
+    streams: RefCell<BTreeMap<StreamName, Rc<Stream>>>,
     pub(super) inheritances: Inheritances,
     mailboxes: Vec<Handle<Letter>>,
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap};
@@ -14,6 +14,7 @@ use weir_protocol::stream_name::StreamName;
 use super::body::Body;
 use super::respond::{self, Cache};
 use super::slices::Slices;
+use crate::clock;
 use crate::core::Core;
 use crate::limits;
 use crate::metrics::HlsResource;
@@ -38,7 +39,7 @@ pub async fn multivariant(
     viewer: &Viewer<'_>,
 ) -> Response<Body> {
     core.counters.hls_requests.of(HlsResource::Multivariant).increment();
-    let Some(stream) = core.find(name, Instant::now()).await else { return respond::not_found() };
+    let Some(stream) = core.find(name, clock::now()).await else { return respond::not_found() };
     let playable = |window: &Window| window.multivariant(MEDIA_PLAYLIST);
     match wait_for(&stream, limits::HLS_START_WAIT, playable).await {
         Some((_, body)) => playlist(&stream, viewer, body, false),
@@ -55,7 +56,7 @@ pub async fn media(
 ) -> Response<Body> {
     core.counters.hls_requests.of(HlsResource::Playlist).increment();
     let Ok(directives) = Directives::parse(query) else { return bad_directives() };
-    let Some(stream) = core.find(name, Instant::now()).await else { return respond::not_found() };
+    let Some(stream) = core.find(name, clock::now()).await else { return respond::not_found() };
     let Some(window) = started(&stream).await else { return respond::not_found() };
     let low_latency = directives.msn.is_some();
     let window = match directives.msn {
@@ -85,7 +86,7 @@ pub async fn ts_media(
     _query: &str,
     viewer: &Viewer<'_>,
 ) -> Response<Body> {
-    let Some(stream) = core.find(name, Instant::now()).await else { return respond::not_found() };
+    let Some(stream) = core.find(name, clock::now()).await else { return respond::not_found() };
     core.counters.hls_requests.of(HlsResource::Playlist).increment();
     let enough = |window: &Window| {
         let listed = window.listed().len() >= limits::TS_START_SEGMENTS;
@@ -121,7 +122,7 @@ pub async fn resource(
     uri: &str,
     viewer: &Viewer<'_>,
 ) -> Response<Body> {
-    let Some(stream) = core.find(name, Instant::now()).await else { return respond::not_found() };
+    let Some(stream) = core.find(name, clock::now()).await else { return respond::not_found() };
     let Some(window) = stream.window() else { return respond::not_found() };
     let found = |window: &Window| match window.find(uri) {
         Resource::NotYet => None,
@@ -169,7 +170,7 @@ fn playlist(
 
 fn count(stream: &Stream, viewer: &Viewer<'_>, bytes: usize, low_latency: bool) {
     let agent = viewer.headers.get(header::USER_AGENT).map_or(&[][..], |value| value.as_bytes());
-    stream.viewers.borrow_mut().saw(Instant::now(), viewer.address, agent, low_latency);
+    stream.viewers.borrow_mut().saw(clock::now(), viewer.address, agent, low_latency);
     stream.bytes_out.set(stream.bytes_out.get() + bytes as u64);
 }
 

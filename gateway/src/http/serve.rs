@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::error::Error as _;
 use std::io;
 use std::rc::Rc;
-use std::time::Instant;
 
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
@@ -18,6 +17,7 @@ use super::flv::FlvBody;
 use super::respond;
 use super::route::Route;
 use super::{assets, hls};
+use crate::clock;
 use crate::core::Core;
 use crate::core::connection::Connection;
 use crate::io::HyperIo;
@@ -36,6 +36,7 @@ pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
     // hyper has a buffer from its first read on; a peer that only connects gets none.
     let first = connection.conn.readable();
     tokio::select! {
+        biased;
         first = tokio::time::timeout(core.config.timeouts.http_header, first) => {
             if first.is_err() {
                 return;
@@ -53,6 +54,7 @@ pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
             .serve_connection(io, service)
     );
     let result = tokio::select! {
+        biased;
         result = http.as_mut() => result,
         () = stop.as_mut() => {
             http.as_mut().graceful_shutdown();
@@ -107,7 +109,7 @@ async fn dispatch(
         Route::Media(name) => hls::media(core, &name, query, &viewer).await,
         Route::TsMedia(name) => hls::ts_media(core, &name, query, &viewer).await,
         Route::Resource { name, uri } => hls::resource(core, &name, &uri, &viewer).await,
-        Route::Flv(name) => match core.find(&name, Instant::now()).await {
+        Route::Flv(name) => match core.find(&name, clock::now()).await {
             Some(stream) if !stream.is_ended() => flv(core, connection, stream, head_only),
             _ => respond::not_found(),
         },

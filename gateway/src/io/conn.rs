@@ -15,6 +15,7 @@ use socket2::SockRef;
 
 use super::socket::{Readiness, Socket};
 use super::{Batch, sys, uring};
+use crate::clock;
 
 /// One TCP connection; clones are the same connection.
 ///
@@ -54,7 +55,7 @@ pub struct Direction {
 
 impl Direction {
     fn plus(self, bytes: usize) -> Direction {
-        Direction { bytes: self.bytes + bytes as u64, last: Instant::now() }
+        Direction { bytes: self.bytes + bytes as u64, last: clock::now() }
     }
 }
 
@@ -78,8 +79,12 @@ impl Conn {
         Conn::from_fd(stream.into(), peer)
     }
 
-    pub(super) fn from_fd(fd: OwnedFd, peer: SocketAddr) -> io::Result<Conn> {
-        let start = Cell::new(Direction { bytes: 0, last: Instant::now() });
+    /// As [`Conn::new`], for a connected stream socket of any family whose peer is known.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn from_fd(fd: OwnedFd, peer: SocketAddr) -> io::Result<Conn> {
+        let start = Cell::new(Direction { bytes: 0, last: clock::now() });
         Ok(Conn(Rc::new(Inner {
             socket: Socket::new(fd)?,
             peer,

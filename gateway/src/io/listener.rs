@@ -12,6 +12,7 @@ use socket2::{Domain, Protocol, SockRef, Socket as RawSocket, TcpKeepalive, Type
 
 use super::Conn;
 use super::socket::Socket;
+use crate::clock;
 
 /// Connections that wait to be accepted, per core. The kernel's own bound (net.core.somaxconn) is 4096;
 /// a quarter per core rides out a burst of reconnections without holding clients that will time out.
@@ -102,8 +103,8 @@ impl Listener {
             Ok(accepted) => return Ok(accepted),
             Err(error) => error,
         };
-        if self.warned.get().is_none_or(|last| last.elapsed() >= WARN_EVERY) {
-            self.warned.set(Some(Instant::now()));
+        if self.warned.get().is_none_or(|last| clock::now() - last >= WARN_EVERY) {
+            self.warned.set(Some(clock::now()));
             tracing::warn!(address = %self.local, %error, "connections cannot be accepted");
         }
         tokio::time::sleep(PAUSE).await;

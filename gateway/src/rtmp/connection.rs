@@ -1,7 +1,6 @@
 use std::cell::{Cell, RefCell};
 use std::net::Shutdown;
 use std::rc::Rc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
@@ -11,6 +10,7 @@ use weir_protocol::stream_name::StreamName;
 
 use super::player::Player;
 use super::publisher::Publishing;
+use crate::clock;
 use crate::config::Config;
 use crate::core::Core;
 use crate::core::connection::{Connection, Role};
@@ -43,7 +43,7 @@ enum End {
 pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
     let limits = session_limits(&core.config);
     let pool = ArenaPool::new(core.arena);
-    let session = ServerSession::new(limits, connection.id, pool, Instant::now());
+    let session = ServerSession::new(limits, connection.id, pool, clock::now());
     let shared = Rc::new(Shared {
         core,
         connection,
@@ -80,7 +80,7 @@ async fn read(shared: &Rc<Shared>, publishing: &mut Option<Publishing>) -> End {
     let Shared { connection, session, .. } = &**shared;
     loop {
         set_deadline(shared, publishing.is_some());
-        let take = |bytes: &[u8]| session.borrow_mut().handle_input(Instant::now(), bytes);
+        let take = |bytes: &[u8]| session.borrow_mut().handle_input(clock::now(), bytes);
         let result = match connection.conn.read_with(take).await {
             Ok(Some(result)) => result,
             Ok(None) | Err(_) => return End::Left,
@@ -185,7 +185,7 @@ async fn publish(
 async fn play(shared: &Shared, message_stream: u32, name: &StreamName) {
     let Shared { core, connection, session, player, .. } = shared;
     let busy = player.borrow().is_some();
-    let stream = if busy { None } else { core.find(name, Instant::now()).await };
+    let stream = if busy { None } else { core.find(name, clock::now()).await };
     let mut session = session.borrow_mut();
     if let Some(stream) = stream.filter(|stream| !stream.is_ended()) {
         session.accept_play(message_stream);
@@ -288,6 +288,7 @@ async fn send(shared: Rc<Shared>) {
         }
         match stream_news {
             Some(stream_news) => tokio::select! {
+                biased;
                 () = shared.news.notified() => {}
                 () = stream_news => {}
             },

@@ -1,13 +1,13 @@
 //! A publish: from the claim of its name to the end of its session.
 
 use std::rc::Rc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use weir_protocol::flv::{Demuxer, Event, TagKind};
 use weir_protocol::media::{Repairs, TrackId, TrackKind};
 use weir_protocol::stream_name::StreamName;
 
+use crate::clock;
 use crate::core::connection::{Connection, Role};
 use crate::core::{ClaimError, Core};
 use crate::metrics::{MediaKind, TimeRepair};
@@ -54,7 +54,7 @@ impl Publishing {
         role: PublisherRole,
         name: StreamName,
     ) -> Result<Self, ClaimError> {
-        let now = Instant::now();
+        let now = clock::now();
         let publisher = Publisher {
             client_id: connection.id,
             role,
@@ -81,7 +81,7 @@ impl Publishing {
 
     /// Takes one media message. Players learn of it with the next flush, once per read.
     pub fn take(&mut self, core: &Core, kind: TagKind, timestamp_ms: u32, body: Bytes) {
-        let now = Instant::now();
+        let now = clock::now();
         self.demuxer.push(kind, timestamp_ms, body, &mut *core.pool.borrow_mut());
         while let Some(event) = self.demuxer.poll() {
             self.count(core, &event);
@@ -131,6 +131,6 @@ impl Publishing {
     /// The stream goes on without this session, for the resume window.
     pub fn leave(self, core: &Core) {
         tracing::info!(stream = %self.stream.name, "publish ends");
-        core.leave(&self.stream, self.generation, Instant::now());
+        core.leave(&self.stream, self.generation, clock::now());
     }
 }

@@ -12,6 +12,7 @@ use super::gate::{Flow, Gate};
 use super::log::{Item, Log};
 use super::meter::Meters;
 use super::track_set::{SharedTracks, TrackSet};
+use crate::clock;
 use crate::core::CoreId;
 
 /// State that exists once per stream, on the core where its publisher landed. It moves as a whole
@@ -172,7 +173,7 @@ impl Owner {
     /// Dates the session's first access unit, for EXT-X-PROGRAM-DATE-TIME.
     fn anchor_wall_clock(&mut self) {
         if !std::mem::replace(&mut self.heard, true)
-            && let Ok(since_unix_epoch) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)
+            && let Ok(since_unix_epoch) = clock::wall().duration_since(SystemTime::UNIX_EPOCH)
         {
             self.packager.set_wall_clock(since_unix_epoch);
         }
