@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::obs;
+use crate::obs::{Obs, Scene};
 use crate::process::Process;
 use crate::tools::{self, Scratch};
 
@@ -54,22 +54,18 @@ impl Publisher {
     #[must_use]
     pub fn publish(self, application: &str, key: &str, scratch: &Scratch) -> Process {
         let address = format!("{application}/{key}");
-        let (mut command, directory) = match self {
-            Self::Ffmpeg5 => (ffmpeg(Path::new("ffmpeg"), &["-c", "copy"], &address), None),
-            Self::Ffmpeg9 => (ffmpeg(tools::ffmpeg9(), &["-c", "copy"], &address), None),
-            Self::Hevc => (ffmpeg(tools::ffmpeg9(), &HEVC, &address), None),
-            Self::Av1Opus => (ffmpeg(tools::ffmpeg9(), &AV1_OPUS, &address), None),
-            Self::Vp9Opus => (ffmpeg(tools::ffmpeg9(), &VP9_OPUS, &address), None),
-            Self::GstRtmp2 => (gstreamer("rtmp2sink", &address, scratch), None),
+        let mut command = match self {
+            Self::Ffmpeg5 => ffmpeg(Path::new("ffmpeg"), &["-c", "copy"], &address),
+            Self::Ffmpeg9 => ffmpeg(tools::ffmpeg9(), &["-c", "copy"], &address),
+            Self::Hevc => ffmpeg(tools::ffmpeg9(), &HEVC, &address),
+            Self::Av1Opus => ffmpeg(tools::ffmpeg9(), &AV1_OPUS, &address),
+            Self::Vp9Opus => ffmpeg(tools::ffmpeg9(), &VP9_OPUS, &address),
+            Self::GstRtmp2 => gstreamer("rtmp2sink", &address, scratch),
             // librtmp ends the address at a space and takes options after it.
-            Self::GstRtmp => (gstreamer("rtmpsink", &format!("{address} live=1"), scratch), None),
-            Self::Obs => {
-                let home = scratch.directory(&format!("obs-{}", obs::next_number()));
-                (obs::command(application, key, &home), Some(home))
-            }
+            Self::GstRtmp => gstreamer("rtmpsink", &format!("{address} live=1"), scratch),
+            Self::Obs => return Obs::start(application, key, &Scene::Clip, scratch).process,
         };
-        let directory = directory.as_deref().unwrap_or(scratch.path());
-        Process::start(self.name(), &mut command, directory)
+        Process::start(self.name(), &mut command, scratch.path())
     }
 }
 

@@ -18,5 +18,6 @@ mod demo;
 mod encoders;
 mod http;
 mod live;
+mod obs;
 mod players;
 mod stop;
