@@ -9,7 +9,7 @@ use slab::Slab;
 use weir_protocol::stream_name::StreamName;
 
 use super::CoreId;
-use crate::io::Conn;
+use crate::io;
 use crate::metrics::{Closed, Counters, Transport};
 
 /// A peer's connection as the rest of the core sees it. Its own tasks do the reading and writing;
@@ -18,7 +18,7 @@ pub struct Connection {
     pub id: u64,
     pub peer: SocketAddr,
     pub since: Instant,
-    pub conn: Conn,
+    pub conn: io::Transport,
     pub role: Cell<Role>,
     pub stream: RefCell<Option<StreamName>>,
     /// `flashVer` or `User-Agent`.
@@ -116,13 +116,13 @@ impl Connections {
         Self { core, last_serial: Cell::new(0), slab: RefCell::default() }
     }
 
-    pub fn list(&self, conn: Conn, peer: SocketAddr, role: Role, now: Instant) -> Listed<'_> {
+    pub fn list(&self, conn: io::Transport, role: Role, now: Instant) -> Listed<'_> {
         let serial = self.last_serial.get() + 1;
         self.last_serial.set(serial);
         let connection = Rc::new(Connection {
             // Ids are never reused, and tell the core.
             id: serial << CORE_BITS | self.core.0 as u64,
-            peer,
+            peer: conn.peer_addr(),
             since: now,
             conn,
             role: Cell::new(role),

@@ -14,7 +14,7 @@ use super::letter::Letter;
 use super::mailbox::Mailbox;
 use super::report;
 use super::state::Core;
-use crate::io::{Conn, Listener};
+use crate::io::{Conn, Listener, Transport};
 use crate::metrics::Closed;
 use crate::{clock, http, limits, rtmp};
 
@@ -102,11 +102,12 @@ pub fn let_in(
             Protocol::Rtmp => Role::Rtmp,
             Protocol::Http => Role::Http,
         };
-        let listed = core.connections.list(conn, peer, role, clock::now());
+        let transport = Transport::Plain(conn.clone());
+        let listed = core.connections.list(transport, role, clock::now());
         core.counters.accepted.of(listed.connection.transport()).increment();
         match protocol {
             Protocol::Rtmp => rtmp::serve(core.clone(), listed.connection.clone()).await,
-            Protocol::Http => http::serve(core.clone(), listed.connection.clone()).await,
+            Protocol::Http => http::serve(core.clone(), listed.connection.clone(), conn).await,
         }
         if let Some(reason) = listed.connection.close_reason() {
             core.counters.closed.of(reason).increment();

@@ -20,21 +20,21 @@ use super::{assets, hls};
 use crate::clock;
 use crate::core::Core;
 use crate::core::connection::Connection;
-use crate::io::HyperIo;
+use crate::io::{Conn, HyperIo};
 use crate::limits;
 use crate::metrics::Closed;
 use crate::stream::Stream;
 
 /// Serves requests until the peer leaves, the connection is closed from outside, or the process
 /// stops: then the request under way is finished first.
-pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
+pub async fn serve(core: Rc<Core>, connection: Rc<Connection>, conn: Conn) {
     let service = service_fn(|request| {
         let (core, connection) = (core.clone(), connection.clone());
         async move { Ok::<_, Infallible>(answer(core, connection, request).await) }
     });
     let mut stop = std::pin::pin!(core.stop_news.notified());
     // hyper has a buffer from its first read on; a peer that only connects gets none.
-    let first = connection.conn.readable();
+    let first = conn.readable();
     tokio::select! {
         biased;
         first = tokio::time::timeout(core.config.timeouts.http_header, first) => {
@@ -45,7 +45,7 @@ pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
         () = stop.as_mut() => return,
     }
     let stall = core.config.timeouts.send_stall;
-    let io = HyperIo::new(connection.conn.clone(), core.arena, stall);
+    let io = HyperIo::new(conn, core.arena, stall);
     let mut http = std::pin::pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())

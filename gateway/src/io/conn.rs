@@ -11,7 +11,7 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use socket2::SockRef;
+use socket2::{Domain, Protocol, SockRef, Socket as RawSocket, Type};
 
 use super::socket::{Readiness, Socket};
 use super::{Batch, sys, uring};
@@ -77,6 +77,24 @@ impl Conn {
         let peer = stream.peer_addr()?;
         stream.set_nodelay(true)?;
         Conn::from_fd(stream.into(), peer)
+    }
+
+    /// Connects to `peer`, for the calling core. Dropping the future ends the attempt.
+    ///
+    /// # Errors
+    /// The system's error: `ConnectionRefused` where nobody listens.
+    pub async fn connect(peer: SocketAddr) -> io::Result<Conn> {
+        let socket = RawSocket::new(Domain::for_address(peer), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_tcp_nodelay(true)?;
+        socket.set_nonblocking(true)?;
+        match socket.connect(&peer.into()) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
+            _ => {}
+        }
+        // Registered after the attempt has begun: before, the socket counts as writable.
+        let conn = Conn::from_fd(socket.into(), peer)?;
+        conn.0.socket.connected().await?;
+        Ok(conn)
     }
 
     /// As [`Conn::new`], for a connected stream socket of any family whose peer is known.

@@ -25,6 +25,10 @@ impl Readiness {
         self.0.poll_read_ready(cx).map_ok(drop)
     }
 
+    pub(super) async fn writable(&self) -> io::Result<()> {
+        self.0.writable().await.map(drop)
+    }
+
     /// Runs a call that reads; when it would block or has read all there is, the socket counts as not
     /// readable until the next event (epoll(7), question 9: after a short read there will be one). The
     /// peer's end is kept by the registration, also when it came with the last bytes.

@@ -1,7 +1,7 @@
 //! Sockets and media memory: the one room that knows io_uring, and the one with `unsafe`.
 //!
-//! Everything above sees [`Conn`], [`Listener`], [`Batch`] and [`Arena`], which behave alike on both
-//! [`Backend`]s. All of it belongs to the core that made it (`!Send`), except the arena.
+//! Everything above sees [`Conn`], [`Transport`], [`Listener`], [`Batch`] and [`Arena`], which behave
+//! alike on both [`Backend`]s. All of it belongs to the core that made it (`!Send`), except the arena.
 
 pub mod arena;
 pub mod batch;
@@ -14,6 +14,7 @@ mod socket;
 mod sys;
 #[cfg(test)]
 mod tests;
+pub mod transport;
 pub(crate) mod uring;
 
 pub use arena::{Arena, ArenaPool};
@@ -23,3 +24,4 @@ pub use hyper::HyperIo;
 pub use listener::Listener;
 pub use probe::Backend;
 pub use sys::{FdLimit, allowed_cpus, pin_to, raise_fd_limit};
+pub use transport::{ConnectError, Remote, Transport};

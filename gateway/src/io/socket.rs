@@ -45,6 +45,21 @@ impl Socket {
         }
     }
 
+    /// Waits until a connection that has begun is there, or has failed.
+    pub(super) async fn connected(&self) -> io::Result<()> {
+        match &self.readiness {
+            Readiness::Uring(_) => uring::writable(&self.fd).await?,
+            Readiness::Epoll(readiness) => readiness.writable().await?,
+        }
+        let socket = SockRef::from(self.fd.as_ref());
+        if let Some(error) = socket.take_error()? {
+            return Err(error);
+        }
+        // A ring's send on a non-blocking socket would not wait for room. All other calls say
+        // themselves that they do not wait.
+        socket.set_nonblocking(false)
+    }
+
     /// Runs a call that reads without waiting. `drained` tells from what it read that nothing is left,
     /// which saves the epoll backend a call that finds this out.
     pub(super) fn try_read<T>(

@@ -94,6 +94,12 @@ impl Readiness {
     }
 }
 
+/// Waits until the socket takes bytes, or has failed. The wait may be dropped.
+pub(super) async fn writable(fd: &Rc<OwnedFd>) -> io::Result<()> {
+    let entry = opcode::PollAdd::new(types::Fd(fd.as_raw_fd()), libc::POLLOUT as u32).build();
+    UnsubmittedOneshot::new(Rc::clone(fd), Polled, entry).submit().await
+}
+
 pub(super) struct Polled;
 
 impl OneshotOutputTransform for Polled {
