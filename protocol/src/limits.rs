@@ -58,6 +58,14 @@ impl Default for Limits {
     }
 }
 
+/// Bytes of media that a session may have reserved before they have arrived: the half-done pictures
+/// of a stream of 20 Mbit/s are reserved at once, and a peer that declares much and sends little holds
+/// no more than this. What is longer grows with what arrives, by moving to twice the room.
+pub const RESERVED_AHEAD: usize = 512 * 1024;
+
+/// What a message gets at first when the session has that much reserved already.
+pub const FIRST_RESERVE: usize = 4096;
+
 /// Over which commands and pings are counted.
 pub const RATE_WINDOW: Duration = Duration::from_secs(10);
 

@@ -31,6 +31,9 @@ pub trait Region {
     /// Appends as much of `bytes` as fits; the rest is ignored. Check [`Region::remaining`] first.
     fn put(&mut self, bytes: &[u8]);
 
+    /// The bytes put so far.
+    fn filled(&self) -> &[u8];
+
     /// The bytes put so far, immutable and shared from now on.
     fn freeze(self) -> Bytes;
 }
@@ -77,6 +80,10 @@ impl Region for HeapRegion {
         let (head, _) = bytes.split_at(bytes.len().min(self.free));
         self.free = self.free.saturating_sub(head.len());
         self.bytes.extend_from_slice(head);
+    }
+
+    fn filled(&self) -> &[u8] {
+        &self.bytes
     }
 
     fn freeze(self) -> Bytes {

@@ -115,6 +115,12 @@ impl Region for ArenaRegion {
         self.filled += count;
     }
 
+    fn filled(&self) -> &[u8] {
+        // SAFETY: the first `filled` bytes at `start` were written by `put`, belong to this region alone,
+        // and `&self` keeps them from being written while the slice lives.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.filled) }
+    }
+
     fn freeze(self) -> Bytes {
         self.whole.slice(self.offset..self.offset + self.filled)
     }

@@ -1,6 +1,6 @@
 use bytes::{Bytes, BytesMut};
 
-use crate::limits::{DEFAULT_CHUNK_SIZE, Limits, MAX_CHUNK_SIZE};
+use crate::limits::{DEFAULT_CHUNK_SIZE, FIRST_RESERVE, Limits, MAX_CHUNK_SIZE, RESERVED_AHEAD};
 use crate::pool::{Pool, Region};
 use crate::rtmp::Error;
 use crate::rtmp::message::{Message, MessageHeader, kind, leading_u32};
@@ -17,7 +17,9 @@ use header::{Continuation, Header, MAX_HEADER_BYTES};
 /// Set Chunk Size and Abort concern this layer alone; they are obeyed here and not returned.
 ///
 /// What it holds is bounded: the number of chunk streams, the length of a message, and the
-/// declared bytes of all half-done messages together. Work per received byte is bounded as well:
+/// declared bytes of all half-done messages together. Memory of the pool follows what has arrived:
+/// only a little is reserved ahead of it, and a longer message is moved to twice the room when its
+/// region is full. Work per received byte is bounded as well:
 /// one header per chunk, whose bytes were received too, and a copy by slices.
 pub struct Reader<P: Pool> {
     pool: P,
@@ -29,6 +31,8 @@ pub struct Reader<P: Pool> {
     max_unfinished: usize,
     /// Declared bytes of the messages that have begun and are stored.
     unfinished: usize,
+    /// Bytes reserved for media that have not arrived.
+    ahead: usize,
     stores_media: bool,
     streams: Vec<ChunkStream<P::Region>>,
     /// The chunk being read: the index of its chunk stream, and the body bytes to come.
@@ -48,7 +52,8 @@ struct ChunkStream<R> {
 /// The body of the message that a chunk stream is in the middle of.
 enum Body<R> {
     None,
-    Media(R),
+    /// With the number of bytes still to come that the region has no room for.
+    Media(R, usize),
     /// Commands and control, with the number of bytes still to come. They are short and soon
     /// gone, so they grow with what arrives, and a peer that only talks takes nothing of the pool.
     Command(BytesMut, usize),
@@ -75,6 +80,7 @@ impl<P: Pool> Reader<P> {
             max_streams: limits.chunk_streams,
             max_unfinished: limits.unfinished_bytes,
             unfinished: 0,
+            ahead: 0,
             stores_media: false,
             streams: Vec::new(),
             open: None,
@@ -115,7 +121,7 @@ impl<P: Pool> Reader<P> {
             if self.open.is_none() && !self.read_header(input)? {
                 return Ok(None);
             }
-            let Some(message) = self.read_body(input) else {
+            let Some(message) = self.read_body(input)? else {
                 if self.open.is_some() {
                     return Ok(None);
                 }
@@ -205,38 +211,50 @@ impl<P: Pool> Reader<P> {
         }
         let body = match class {
             Class::Command => Body::Command(BytesMut::new(), length),
-            _ => Body::Media(self.pool.reserve(length).ok_or(Error::OutOfMemory)?),
+            _ => self.begin_media(length)?,
         };
         self.unfinished = unfinished;
         Ok(body)
     }
 
+    fn begin_media(&mut self, length: usize) -> Result<Body<P::Region>, Error> {
+        let room = RESERVED_AHEAD.saturating_sub(self.ahead).max(FIRST_RESERVE).min(length);
+        let region = self.pool.reserve(room).ok_or(Error::OutOfMemory)?;
+        self.ahead = self.ahead.saturating_add(room);
+        Ok(Body::Media(region, length.saturating_sub(room)))
+    }
+
     /// Copies what belongs to the open chunk; the message if that was its last byte.
-    fn read_body(&mut self, input: &mut &[u8]) -> Option<Message> {
-        let (index, left) = self.open?;
+    fn read_body(&mut self, input: &mut &[u8]) -> Result<Option<Message>, Error> {
+        let Some((index, left)) = self.open else { return Ok(None) };
         let (now, rest) = input.split_at_checked(left).unwrap_or((*input, &[]));
         *input = rest;
-        let stream = self.streams.get_mut(index)?;
-        stream.body.put(now);
+        let Some(stream) = self.streams.get_mut(index) else { return Ok(None) };
+        match &mut stream.body {
+            Body::Media(region, later) => {
+                put_media(&mut self.pool, &mut self.ahead, region, later, now)?;
+            }
+            body => body.put(now),
+        }
         let left = left.saturating_sub(now.len());
         if left > 0 {
             self.open = Some((index, left));
-            return None;
+            return Ok(None);
         }
         self.open = None;
         if stream.body.remaining() > 0 {
-            return None;
+            return Ok(None);
         }
         let body = match std::mem::replace(&mut stream.body, Body::None) {
-            Body::Media(region) => region.freeze(),
+            Body::Media(region, _) => region.freeze(),
             Body::Command(bytes, _) => bytes.freeze(),
             Body::None | Body::Skipped(_) => {
                 self.skipped = self.skipped.saturating_add(1);
-                return None;
+                return Ok(None);
             }
         };
         self.unfinished = self.unfinished.saturating_sub(stream.header.length as usize);
-        Some(Message { header: stream.header.of_message(stream.id), body })
+        Ok(Some(Message { header: stream.header.of_message(stream.id), body }))
     }
 
     fn set_chunk_size(&mut self, body: &Bytes) -> Result<(), Error> {
@@ -263,12 +281,42 @@ impl<P: Pool> Reader<P> {
         match std::mem::replace(&mut stream.body, Body::None) {
             Body::None => return,
             Body::Skipped(_) => {}
-            Body::Media(_) | Body::Command(..) => {
+            body @ (Body::Media(..) | Body::Command(..)) => {
                 let length = stream.header.length as usize;
                 self.unfinished = self.unfinished.saturating_sub(length);
+                if let Body::Media(region, _) = body {
+                    self.ahead = self.ahead.saturating_sub(region.remaining());
+                }
             }
         }
         self.skipped = self.skipped.saturating_add(1);
+    }
+}
+
+/// Appends to the body of a media message, in a region of twice the size where the one it has is
+/// full and more is to come.
+fn put_media<P: Pool>(
+    pool: &mut P,
+    ahead: &mut usize,
+    region: &mut P::Region,
+    later: &mut usize,
+    mut bytes: &[u8],
+) -> Result<(), Error> {
+    loop {
+        let (now, rest) = bytes.split_at_checked(region.remaining()).unwrap_or((bytes, &[]));
+        region.put(now);
+        *ahead = ahead.saturating_sub(now.len());
+        bytes = rest;
+        if bytes.is_empty() || *later == 0 {
+            return Ok(());
+        }
+        let more = region.filled().len().min(*later);
+        let room = region.filled().len().saturating_add(more);
+        let mut wider = pool.reserve(room).ok_or(Error::OutOfMemory)?;
+        wider.put(region.filled());
+        *region = wider;
+        *later = later.saturating_sub(more);
+        *ahead = ahead.saturating_add(more);
     }
 }
 
@@ -306,15 +354,15 @@ impl<R: Region> Body<R> {
     fn remaining(&self) -> usize {
         match self {
             Self::None => 0,
-            Self::Media(region) => region.remaining(),
+            Self::Media(region, later) => region.remaining().saturating_add(*later),
             Self::Command(_, left) | Self::Skipped(left) => *left,
         }
     }
 
+    /// Media goes by [`put_media`].
     fn put(&mut self, bytes: &[u8]) {
         match self {
-            Self::None => {}
-            Self::Media(region) => region.put(bytes),
+            Self::None | Self::Media(..) => {}
             Self::Command(body, left) => {
                 body.extend_from_slice(bytes);
                 *left = left.saturating_sub(bytes.len());

@@ -1,3 +1,6 @@
+use std::cell::Cell;
+use std::rc::Rc;
+
 use super::*;
 use crate::limits::OUT_CHUNK_SIZE;
 use crate::pool::HeapPool;
@@ -10,7 +13,7 @@ fn reader() -> Reader<HeapPool> {
     reader
 }
 
-fn read_all(reader: &mut Reader<HeapPool>, mut input: &[u8]) -> Result<Vec<Message>, Error> {
+fn read_all(reader: &mut Reader<impl Pool>, mut input: &[u8]) -> Result<Vec<Message>, Error> {
     let mut messages = Vec::new();
     while let Some(message) = reader.read(&mut input)? {
         messages.push(message);
@@ -92,7 +95,7 @@ fn ch_12_chunk_size_within_a_message() {
         }
         assert_eq!(messages.len(), 1);
         assert_eq!(messages[0].body, body);
-        assert_eq!(reader.unfinished, 0);
+        assert_eq!((reader.unfinished, reader.ahead), (0, 0));
     }
 }
 
@@ -236,6 +239,55 @@ fn ch_11_budget_for_half_done_messages() {
     assert_eq!(half_done(8, 4, [0, 0x80, 1]), too_long(0x8001, limits.command_bytes));
 }
 
+/// CH-11: what is reserved follows what has arrived, not what was declared; a long message is whole
+/// all the same.
+#[test]
+fn ch_11_memory_follows_what_arrives() {
+    let reserved = Rc::new(Cell::new(0));
+    let mut reader =
+        Reader::new(&Limits::default(), Counting(HeapPool::default(), reserved.clone()));
+    reader.store_media(true);
+    reader.set_max_unfinished(Limits::default().unfinished_bytes_publishing);
+    let mut begin = |id: u8| {
+        let mut chunk = whole(id, 9, 0, &body(128, 0));
+        chunk[4..7].copy_from_slice(&[0x03, 0, 0]);
+        read_all(&mut reader, &chunk).unwrap();
+    };
+    (3..60).for_each(&mut begin);
+    let bound = RESERVED_AHEAD + 57 * (FIRST_RESERVE + 128);
+    assert!(reserved.get() <= bound, "{} reserved", reserved.get());
+
+    let abort = |id: u8| whole(2, kind::ABORT, 0, &[0, 0, 0, id]);
+    (3..60).for_each(|id| assert!(read_all(&mut reader, &abort(id)).unwrap().is_empty()));
+    assert_eq!((reader.ahead, reader.unfinished), (0, 0));
+    let long = body(5_000_000, 3);
+    reserved.set(0);
+    read_all(&mut reader, &set_chunk_size(100_000)).unwrap();
+    let mut message = whole(6, 9, 0, &long[..100_000]);
+    message[4..7].copy_from_slice(&(long.len() as u32).to_be_bytes()[1..]);
+    long[100_000..].chunks(100_000).for_each(|chunk| {
+        message.push(0xc6);
+        message.extend(chunk);
+    });
+    let (front, back) = message.split_at(1_000_000);
+    assert!(read_all(&mut reader, front).unwrap().is_empty());
+    assert!(reserved.get() < 4 * front.len(), "{} reserved", reserved.get());
+    assert_eq!(read_all(&mut reader, back).unwrap()[0].body, long);
+    assert_eq!((reader.ahead, reader.unfinished), (0, 0));
+}
+
+/// Counts the bytes that were ever reserved.
+struct Counting(HeapPool, Rc<Cell<usize>>);
+
+impl Pool for Counting {
+    type Region = <HeapPool as Pool>::Region;
+
+    fn reserve(&mut self, len: usize) -> Option<Self::Region> {
+        self.1.set(self.1.get() + len);
+        self.0.reserve(len)
+    }
+}
+
 /// CH-14: an abort frees the half-done message and nothing else.
 #[test]
 fn ch_14_abort() {
@@ -245,7 +297,7 @@ fn ch_14_abort() {
     let abort = |id: u8| whole(2, kind::ABORT, 0, &[0, 0, 0, id]);
     for _ in 0..10_000 {
         read_all(&mut reader, &[half.clone(), abort(6), abort(7)].concat()).unwrap();
-        assert_eq!(reader.unfinished, 0);
+        assert_eq!((reader.unfinished, reader.ahead), (0, 0));
     }
     assert_eq!(reader.skipped(), 10_000);
     let frame = whole(6, 9, 40, &body(100, 3));
