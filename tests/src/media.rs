@@ -43,17 +43,28 @@ pub fn frames(publisher: u8, from: u32, to: u32) -> Vec<Tag> {
 /// One frame whose picture has `size` bytes.
 #[must_use]
 pub fn frame(publisher: u8, number: u32, size: usize) -> Vec<Tag> {
-    let time = number * FRAME_MS;
-    let picture = picture(publisher, number, size);
+    let sounds = [number * 2, number * 2 + 1].map(|half| audio(publisher, half));
+    [video(publisher, number, Some(size))].into_iter().chain(sounds).collect()
+}
+
+/// The video tag of a frame, whose picture has `size` bytes or those of its number.
+///
+/// # Panics
+/// When `size` is no size of a picture.
+#[must_use]
+pub fn video(publisher: u8, number: u32, size: Option<usize>) -> Tag {
+    let picture = picture(publisher, number, size.unwrap_or_else(|| size_of(number)));
     let kind = if number.is_multiple_of(GOP) { 0x17 } else { 0x27 };
     let length = u32::try_from(picture.len()).expect("a length").to_be_bytes();
-    let video = [&[kind, 1, 0, 0, 0], &length[..], &picture].concat();
-    let audio = |half: u32| {
-        let body = [&[0xaf, 1], &sound(publisher, number * 2 + half)[..]].concat();
-        Tag { kind: TagKind::Audio, timestamp_ms: time + half * 25, body: Bytes::from(body) }
-    };
-    let video = Tag { kind: TagKind::Video, timestamp_ms: time, body: Bytes::from(video) };
-    vec![video, audio(0), audio(1)]
+    let body = [&[kind, 1, 0, 0, 0], &length[..], &picture].concat();
+    Tag { kind: TagKind::Video, timestamp_ms: number * FRAME_MS, body: Bytes::from(body) }
+}
+
+/// An audio tag, two of which go with each frame.
+#[must_use]
+pub fn audio(publisher: u8, half: u32) -> Tag {
+    let body = [&[0xaf, 1], &sound(publisher, half)[..]].concat();
+    Tag { kind: TagKind::Audio, timestamp_ms: half * FRAME_MS / 2, body: Bytes::from(body) }
 }
 
 /// Sizes from one chunk to several.

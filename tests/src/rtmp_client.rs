@@ -1,18 +1,19 @@
 //! A scripted RTMP client: it says what a test tells it to, when it is told.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::io;
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use weir_protocol::amf0::Value;
 use weir_protocol::flv::{Tag, TagKind};
-use weir_protocol::limits::{DEFAULT_CHUNK_SIZE, Limits};
-use weir_protocol::pool::HeapPool;
-use weir_protocol::rtmp::chunk::{Reader, Writer};
+use weir_protocol::limits::DEFAULT_CHUNK_SIZE;
+use weir_protocol::rtmp::chunk::Writer;
 use weir_protocol::rtmp::command::{Command, object};
-use weir_protocol::rtmp::handshake::Handshake;
 use weir_protocol::rtmp::message::{Message, MessageHeader, kind};
+
+use crate::replay::handshake::{Form, Hello};
+use crate::rtmp_peer::{Next, Peer};
 
 /// How long the gateway may take for any answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
@@ -21,11 +22,8 @@ const CHUNK_SIZE: u32 = 4096;
 
 /// A connection whose handshake is done.
 pub struct RtmpClient {
-    socket: TcpStream,
-    reader: Reader<HeapPool>,
+    peer: Peer,
     writer: Writer,
-    /// Received and not read yet.
-    received: Vec<u8>,
     transaction: f64,
     /// The message stream that createStream gave.
     pub message_stream: u32,
@@ -44,39 +42,26 @@ impl RtmpClient {
     /// # Panics
     /// When the gateway does not answer.
     #[must_use]
-    pub fn over(mut socket: TcpStream) -> Self {
-        socket.set_nodelay(true).expect("a socket option");
-        socket.set_read_timeout(Some(ANSWERS_WITHIN)).expect("a socket option");
-        let mut out = Vec::new();
-        let mut handshake = Handshake::client(1, &mut out);
-        let mut input = [0; 4096];
-        let mut rest = Vec::new();
-        loop {
-            socket.write_all(&std::mem::take(&mut out)).expect("the handshake is taken");
-            let count = socket.read(&mut input).expect("the handshake is answered");
-            assert!(count > 0, "the handshake was refused");
-            let mut bytes = &input[..count];
-            if handshake.advance(&mut bytes, &mut out).expect("an RTMP handshake") {
-                rest.extend_from_slice(bytes);
-                break;
-            }
-        }
-        socket.write_all(&out).expect("the handshake is taken");
-        let mut reader = Reader::new(&Limits::default(), HeapPool::default());
-        reader.store_media(true);
-        reader.set_max_unfinished(Limits::default().unfinished_bytes_publishing);
+    pub fn over(socket: TcpStream) -> Self {
+        let mut peer = Peer::over(socket).expect("a socket");
+        let hello = Hello::new(Form::Plain, 0, 0, 1);
+        let c1 = [&[3][..], &hello.c1].concat();
+        peer.expect_hello(hello);
+        peer.send(&c1).expect("the handshake is taken");
+        let s1 = peer.read_hello(Instant::now() + ANSWERS_WITHIN).expect("an answer");
+        peer.send(&s1).expect("the handshake is taken");
         let writer = Writer::new(DEFAULT_CHUNK_SIZE);
-        Self { socket, reader, writer, received: rest, transaction: 0.0, message_stream: 0 }
+        Self { peer, writer, transaction: 0.0, message_stream: 0 }
     }
 
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
-        self.socket.local_addr().expect("a bound socket")
+        self.socket().local_addr().expect("a bound socket")
     }
 
     #[must_use]
     pub fn socket(&self) -> &TcpStream {
-        &self.socket
+        self.peer.socket()
     }
 
     /// `connect` and `createStream`.
@@ -188,22 +173,11 @@ impl RtmpClient {
     /// # Panics
     /// When nothing comes for long, or what comes is no RTMP.
     pub fn next_message(&mut self) -> Option<Message> {
-        let deadline = Instant::now() + ANSWERS_WITHIN;
-        loop {
-            let mut input = self.received.as_slice();
-            let message = self.reader.read(&mut input).expect("chunks");
-            self.received = input.to_vec();
-            if message.is_some() {
-                return message;
-            }
-            let mut buffer = [0; 64 * 1024];
-            match self.socket.read(&mut buffer) {
-                Ok(0) => return None,
-                Ok(count) => self.received.extend_from_slice(&buffer[..count]),
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
-                Err(error) => panic!("nothing came: {error}"),
-            }
-            assert!(Instant::now() < deadline, "no whole message came");
+        match self.peer.next(true, Instant::now() + ANSWERS_WITHIN) {
+            Next::Message(message) => Some(message),
+            Next::End => None,
+            Next::Nothing => panic!("nothing came"),
+            Next::Wrong(error) => panic!("what came is wrong: {error}"),
         }
     }
 
@@ -215,7 +189,7 @@ impl RtmpClient {
         let header = MessageHeader::media(self.message_stream, tag.kind, tag.timestamp_ms);
         let mut out = Vec::new();
         self.writer.write(header, &[], &tag.body, &mut out);
-        self.socket.write_all(&out)
+        self.peer.send(&out)
     }
 
     /// # Panics
@@ -229,7 +203,7 @@ impl RtmpClient {
     fn write(&mut self, header: MessageHeader, body: &[u8]) {
         let mut out = Vec::new();
         self.writer.write(header, body, &Bytes::new(), &mut out);
-        self.socket.write_all(&out).expect("the gateway takes messages");
+        self.peer.send(&out).expect("the gateway takes messages");
     }
 
     /// Waits for the end of the connection, and gives the status codes before it.
@@ -242,12 +216,11 @@ impl RtmpClient {
 
     /// Ends sending: the gateway sees the end after all that was sent.
     pub fn finish(&self) {
-        let _ = self.socket.shutdown(Shutdown::Write);
+        self.peer.finish();
     }
 
     /// Ends the connection by a reset.
     pub fn reset(self) {
-        let socket = socket2::SockRef::from(&self.socket);
-        socket.set_linger(Some(Duration::ZERO)).expect("a socket option");
+        self.peer.reset();
     }
 }

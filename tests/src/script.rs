@@ -141,11 +141,19 @@ impl FlvPlayer {
     /// # Panics
     /// When the answer is not 200.
     #[must_use]
-    pub fn start(mut connection: HttpConnection, path: &str) -> Self {
+    pub fn start(connection: HttpConnection, path: &str) -> Self {
+        Self::try_start(connection, path).unwrap_or_else(|status| panic!("{path}: {status}"))
+    }
+
+    /// # Errors
+    /// The status where it is not 200.
+    pub fn try_start(mut connection: HttpConnection, path: &str) -> Result<Self, u16> {
         connection.ask("GET", path, "");
         let head = connection.head();
-        assert_eq!(head.status, 200, "{path}");
-        Self { connection, head, reader: FileReader::default(), end: None }
+        if head.status != 200 {
+            return Err(head.status);
+        }
+        Ok(Self { connection, head, reader: FileReader::default(), end: None })
     }
 
     /// # Panics
