@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Args, FromArgMatches, Parser, Subcommand};
 
-use crate::config::{self, CONFIG_VARIABLE, ConfigError, KEYS, Key, Layers};
+use crate::config::{self, CONFIG_VARIABLE, ConfigError, KEYS, Key, Layers, Secrets};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,6 +67,9 @@ pub enum Command {
         /// Print the reference of all keys as Markdown instead
         #[arg(long)]
         reference: bool,
+        /// Print keys and passwords, too
+        #[arg(long)]
+        secrets: bool,
         #[command(flatten)]
         settings: Settings,
     },
@@ -94,10 +97,11 @@ pub fn parse() -> Command {
 ///
 /// # Errors
 /// When the configuration is not valid.
-pub fn print_config(reference: bool, settings: Settings) -> Result<(), ConfigError> {
+pub fn print_config(reference: bool, secrets: bool, settings: Settings) -> Result<(), ConfigError> {
+    let secrets = if secrets { Secrets::Shown } else { Secrets::Hidden };
     let text = match reference {
         true => config::markdown(),
-        false => config::toml(&settings.layers().load()?),
+        false => config::toml(&settings.layers().load()?, secrets),
     };
     // A reader that has seen enough (`| head`) is no error.
     let _ = io::stdout().write_all(text.as_bytes());

@@ -1,25 +1,29 @@
 //! The operator's settings: one typed [`Config`], set by flags, environment, file and defaults.
 //!
 //! Every key is declared once, in [`keys::KEYS`]. The file reader, the `WEIR_*` variables, the
-//! command line, the reference document and the printed configuration all walk that table.
+//! command line, the reference document and the printed configuration all walk that table. What
+//! there can be any number of is a list in `lists::LISTS`, and stands in the file alone.
 
 mod cores;
 mod error;
 mod file;
 mod keys;
+mod list;
+mod lists;
 mod reference;
 mod value;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::auth::PublishKey;
+
 pub use cores::{CoreChoiceError, Cores};
 pub use error::{ConfigError, Place};
 pub use keys::{KEYS, Key};
-pub use reference::{markdown, toml};
+pub use reference::{Secrets, markdown, toml};
 
 /// What `weir run` acts on. The meaning and range of each field stand in [`KEYS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +39,7 @@ pub struct Config {
     pub memory: Memory,
     pub limits: ConnectionLimits,
     pub timeouts: Timeouts,
+    pub publish_keys: Vec<PublishKey>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,21 +81,7 @@ pub enum IoChoice {
 
 impl IoChoice {
     pub const ALL: [Self; 3] = [Self::Auto, Self::Uring, Self::Epoll];
-
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Uring => "uring",
-            Self::Epoll => "epoll",
-        }
-    }
-}
-
-impl fmt::Display for IoChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
+    pub const NAMES: [&'static str; 3] = ["auto", "uring", "epoll"];
 }
 
 impl Default for Config {
@@ -116,6 +107,7 @@ impl Default for Config {
                 http_header: Duration::from_secs(10),
                 send_stall: Duration::from_secs(10),
             },
+            publish_keys: Vec::new(),
         }
     }
 }
@@ -154,8 +146,12 @@ impl Layers {
         let path = self.file.or_else(|| named_by_env.map(|(_, value)| PathBuf::from(value)));
         if let Some(path) = path {
             let text = file::read(&path)?;
-            for entry in file::entries(&path, &text)? {
+            let settings = file::settings(&path, &text)?;
+            for entry in settings.entries {
                 loaded.set(entry.key, &entry.text, entry.place)?;
+            }
+            for row in &settings.rows {
+                row.list.add(&mut loaded.config, row)?;
             }
         }
         for (variable, text) in &self.env {

@@ -1,6 +1,7 @@
 //! Weir, the live-streaming gateway: cores, sockets, streams, HTTP, admin and metrics.
 
 pub mod admin;
+pub mod auth;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -10,6 +10,9 @@ use weir_protocol::media::Ticks;
 /// A configuration is about a kilobyte. A wrong path (a video, `/dev/zero`) is refused, not read.
 pub const CONFIG_FILE_BYTES: u64 = 1 << 20;
 
+/// `[[publish_key]]` in the configuration. Each publish is compared with every one, some 20 µs.
+pub const PUBLISH_KEYS: usize = 1000;
+
 /// A few people, a metrics scraper and a health checker, each with the six connections that a
 /// browser opens; 64 leave room and cost at most 64 file descriptors.
 pub const ADMIN_CONNECTIONS: usize = 64;

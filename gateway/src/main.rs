@@ -15,7 +15,9 @@ fn main() -> ExitCode {
 
 fn begin(command: Command) -> Result<(), StartError> {
     match command {
-        Command::Config { reference, settings } => cli::print_config(reference, settings)?,
+        Command::Config { reference, secrets, settings } => {
+            cli::print_config(reference, secrets, settings)?;
+        }
         Command::Run { settings } => {
             weir::server::run(settings.layers().load()?.config)?;
         }

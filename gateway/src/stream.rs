@@ -5,6 +5,7 @@ pub mod log;
 pub mod message;
 pub mod meter;
 pub mod owner;
+mod pattern;
 pub mod registry;
 pub mod track_set;
 pub mod viewers;
@@ -26,6 +27,7 @@ use track_set::SharedTracks;
 use viewers::Viewers;
 
 pub use owner::{Owner, Publisher};
+pub use pattern::{Pattern, PatternError};
 pub use registry::Registry;
 pub use track_set::TrackSet;
 

@@ -5,6 +5,8 @@ use strsim::damerau_levenshtein;
 use thiserror::Error;
 
 use super::keys::{KEYS, Key};
+use super::list::List;
+use super::lists::LISTS;
 
 /// Where a setting was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,28 +41,51 @@ pub enum ConfigError {
     #[error("unknown environment variable {name}; {hint}")]
     UnknownVariable { name: String, hint: String },
     #[error("{place}: {key} = {value}: expected {expected}")]
-    BadValue { place: Place, key: &'static str, value: String, expected: String },
+    BadValue { place: Place, key: String, value: String, expected: String },
+    #[error("{place}: [[{list}]] without {field}: expected {expected}")]
+    Missing { place: Place, list: &'static str, field: &'static str, expected: String },
+    #[error("{place}: [[{list}]]: {rule}")]
+    BadEntry { place: Place, list: &'static str, rule: String },
     #[error("{first} does not go with {second}: {rule}")]
     Conflict { first: String, second: String, rule: String },
 }
 
 impl ConfigError {
     pub(super) fn bad_value(place: Place, key: &'static Key, value: &str) -> Self {
-        let value = format!("{value:?}");
-        Self::BadValue { place, key: key.name, value, expected: key.kind.expected() }
+        let expected = key.kind.expected();
+        Self::BadValue { place, key: key.name.to_owned(), value: format!("{value:?}"), expected }
     }
 
     pub(super) fn unknown_key(place: Place, name: &str) -> Self {
-        let hint = hint(nearest(name).map(|key| format!("\"{}\"", key.name)));
-        Self::UnknownKey { place, name: name.to_owned(), hint }
+        let keys = KEYS.iter().map(|key| key.name);
+        let lists = LISTS.iter().map(|list| list.name());
+        Self::UnknownKey {
+            place,
+            name: name.to_owned(),
+            hint: quoted_hint(name, keys.chain(lists)),
+        }
+    }
+
+    /// Of an entry of a list.
+    pub(super) fn unknown_field(place: Place, list: &dyn List, name: &str) -> Self {
+        let name = format!("{}.{name}", list.name());
+        let fields = list.fields();
+        let names: Vec<_> =
+            fields.iter().map(|field| format!("{}.{}", list.name(), field.name)).collect();
+        let hint = quoted_hint(&name, names.iter().map(String::as_str));
+        Self::UnknownKey { place, name, hint }
     }
 
     pub(super) fn unknown_variable(name: &str) -> Self {
         let bare = name.trim_start_matches(super::VARIABLE_PREFIX);
-        Self::UnknownVariable {
-            name: name.to_owned(),
-            hint: hint(nearest(bare).map(Key::variable)),
-        }
+        let hint = match LISTS.iter().find(|list| list.name().eq_ignore_ascii_case(bare)) {
+            Some(list) => format!("[[{}]] can only stand in the configuration file", list.name()),
+            None => {
+                let meant = nearest(bare, KEYS.iter().map(|key| key.name));
+                hint(meant.and_then(Key::named).map(Key::variable))
+            }
+        };
+        Self::UnknownVariable { name: name.to_owned(), hint }
     }
 }
 
@@ -69,17 +94,21 @@ fn hint(nearest: Option<String>) -> String {
     nearest.map_or_else(|| all.to_owned(), |nearest| format!("did you mean {nearest}? ({all})"))
 }
 
+fn quoted_hint<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> String {
+    hint(nearest(name, candidates).map(|meant| format!("\"{meant}\"")))
+}
+
 /// The key that was probably meant. Dots, dashes, underscores and case do not count, and the last
 /// word alone is enough (`segment`), also below a key that is no table (`rtmp.address`).
-fn nearest(name: &str) -> Option<&'static Key> {
+fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let bare = |name: &str| name.to_lowercase().replace(['.', '-'], "_");
     let wanted = bare(name);
-    let by_word = KEYS.iter().find(|key| {
-        key.name.rsplit('.').next() == Some(&wanted) || wanted.starts_with(&(bare(key.name) + "_"))
+    let by_word = candidates.clone().find(|key| {
+        key.rsplit('.').next() == Some(&wanted) || wanted.starts_with(&(bare(key) + "_"))
     });
-    let distance = |key: &&Key| damerau_levenshtein(&wanted, &bare(key.name));
-    let close = |key: &&Key| distance(key) <= wanted.len().div_ceil(3);
-    by_word.or_else(|| KEYS.iter().min_by_key(distance).filter(close))
+    let distance = |key: &&str| damerau_levenshtein(&wanted, &bare(key));
+    let close = |key: &&str| distance(key) <= wanted.len().div_ceil(3);
+    by_word.or_else(|| candidates.min_by_key(distance).filter(close))
 }
 
 #[cfg(test)]
@@ -102,7 +131,8 @@ mod tests {
             ("zzzzzz", None),
             ("", None),
         ] {
-            assert_eq!(nearest(typed).map(|key| key.name), meant, "{typed}");
+            let keys = KEYS.iter().map(|key| key.name);
+            assert_eq!(nearest(typed, keys), meant, "{typed}");
         }
     }
 }

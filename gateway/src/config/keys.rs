@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use super::Config;
-use super::value::Kind;
+use super::value::{Choice, Kind};
+use super::{Config, IoChoice};
 
 /// One setting, as the file, the environment, the command line and the reference know it.
 #[derive(Debug)]
@@ -81,7 +81,11 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "io",
-        kind: Kind::Io(|config| &mut config.io),
+        kind: Kind::Choice(Choice {
+            words: &IoChoice::NAMES,
+            set: |config, choice| config.io = IoChoice::ALL[choice],
+            get: |config| config.io as usize,
+        }),
         about: "How bytes move. `auto` takes io_uring, or epoll where io_uring is forbidden, and \
                 says so in the log; `uring` refuses to start without it.",
     },

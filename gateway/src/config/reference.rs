@@ -1,6 +1,8 @@
 use std::fmt::Write as _;
 
 use super::keys::{KEYS, Key};
+use super::list::List;
+use super::lists::LISTS;
 use super::{CONFIG_VARIABLE, Loaded};
 
 /// The reference of all keys as Markdown: what `docs/config.md` holds.
@@ -31,12 +33,39 @@ pub fn markdown() -> String {
     for key in KEYS {
         let _ = write!(text, "\n## {}\n\n{}\n", key.name, key.about);
     }
+    for list in LISTS {
+        list_markdown(*list, &mut text);
+    }
     text
 }
 
+fn list_markdown(list: &dyn List, text: &mut String) {
+    let (name, about, most) = (list.name(), list.about(), list.most());
+    let _ = write!(
+        text,
+        "\n## [[{name}]]\n\n{about}\n\nA list: it stands in the file alone, each entry as a table \
+         `[[{name}]]`, {most} at most.\n\n| field | default | allowed | what it is |\n\
+         | --- | --- | --- | --- |\n"
+    );
+    for field in list.fields() {
+        let default = field.default.map_or("required".to_owned(), |text| format!("`{text}`"));
+        // Between two stars Markdown would see stress.
+        let expected = field.expected.replace('*', "\\*");
+        let _ = writeln!(text, "| `{}` | {default} | {} | {} |", field.name, expected, field.about);
+    }
+}
+
+/// Whether keys and passwords are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Secrets {
+    Shown,
+    Hidden,
+}
+
 /// The configuration in force as a TOML file, with where each value that is no default was set.
+/// With secrets hidden, Weir does not start with it.
 #[must_use]
-pub fn toml(loaded: &Loaded) -> String {
+pub fn toml(loaded: &Loaded, secrets: Secrets) -> String {
     let mut text = String::new();
     let mut group = "";
     for key in KEYS {
@@ -48,6 +77,22 @@ pub fn toml(loaded: &Loaded) -> String {
         let value = value_in_toml(key, loaded);
         let place = loaded.places.get(key.name).map(|place| format!("  # set by {place}"));
         let _ = writeln!(text, "{name} = {value}{}", place.unwrap_or_default());
+    }
+    for list in LISTS {
+        for entry in list.settings(&loaded.config) {
+            let _ = writeln!(text, "\n[[{}]]", list.name());
+            for field in entry {
+                let _ = match (secrets, field.secret) {
+                    (Secrets::Hidden, true) => {
+                        writeln!(text, "{} = \"…\"  # `weir config --secrets` shows it", field.name)
+                    }
+                    _ if field.quoted => {
+                        writeln!(text, "{} = {}", field.name, toml::Value::String(field.text))
+                    }
+                    _ => writeln!(text, "{} = {}", field.name, field.text),
+                };
+            }
+        }
     }
     text
 }

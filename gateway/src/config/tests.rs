@@ -1,6 +1,9 @@
 use std::path::Path;
 
 use super::*;
+use crate::auth::Secret;
+use crate::limits;
+use crate::stream::Pattern;
 
 fn layers(file: &str, env: &[(&str, &str)], flags: &[(&str, &str)]) -> (tempfile::TempDir, Layers) {
     let dir = tempfile::tempdir().unwrap();
@@ -56,7 +59,7 @@ fn the_file_can_be_named_by_a_variable() {
 #[test]
 fn every_key_takes_its_own_default_back_in_every_layer() {
     let loaded = Layers::default().load().unwrap();
-    let whole = reference::toml(&loaded);
+    let whole = reference::toml(&loaded, Secrets::Shown);
     assert_eq!(load(&whole, &[], &[]), Config::default());
     for key in KEYS {
         let text = key.default();
@@ -70,7 +73,7 @@ fn what_is_printed_reads_back_and_tells_places() {
     let (_dir, layers) =
         layers("cores = '0,2-3'", &[("WEIR_IO", "epoll")], &[("log", "[a{b=\"c\"}]=info")]);
     let loaded = layers.load().unwrap();
-    let printed = reference::toml(&loaded);
+    let printed = reference::toml(&loaded, Secrets::Shown);
     assert_eq!(load(&printed, &[], &[]), loaded.config);
     assert!(printed.contains("io = \"epoll\"  # set by WEIR_IO\n"), "{printed}");
     assert!(printed.contains("weir.toml:1\n"), "{printed}");
@@ -122,6 +125,83 @@ fn refusals_say_where_what_and_what_else() {
         assert!(sentence.starts_with("weir.toml:"), "{sentence}");
         assert!(sentence.contains("not valid TOML"), "{sentence}");
     }
+}
+
+const KEY: &str = "0123456789abcdef";
+
+#[test]
+fn lists_come_in_the_order_of_the_file_and_are_printed_without_their_secrets() {
+    let file = format!(
+        "log = 'info'\n[[publish_key]]\nkey = '{KEY}'\nstream = 'live/a'\n\n[hls]\nwindow = 7\n\n\
+         [[publish_key]]\nstream = 'live/cam-*'\nkey = '{KEY}'\n"
+    );
+    let (_dir, layers) = layers(&file, &[], &[]);
+    let loaded = layers.load().unwrap();
+    let streams: Vec<_> =
+        loaded.config.publish_keys.iter().map(|key| key.stream.to_string()).collect();
+    assert_eq!(streams, ["live/a", "live/cam-*"]);
+    assert!(loaded.config.publish_keys.iter().all(|key| key.key.is(KEY)));
+    assert_eq!(loaded.config.hls.window, 7);
+    let printed = reference::toml(&loaded, Secrets::Shown);
+    assert_eq!(load(&printed, &[], &[]), loaded.config);
+    let hidden = reference::toml(&loaded, Secrets::Hidden);
+    assert!(hidden.contains("stream = \"live/cam-*\"\n"), "{hidden}");
+    assert!(!hidden.contains(KEY) && !format!("{loaded:?}").contains(KEY), "{hidden}");
+    let inline = format!("publish_key = [{{ key = '{KEY}', stream = 'live/a' }}]");
+    assert_eq!(load(&inline, &[], &[]).publish_keys.len(), 1);
+}
+
+#[test]
+fn refusals_of_lists_say_where_what_and_what_else() {
+    let all = "`weir config --reference` lists all";
+    let headed = "expected a table for each entry, each headed [[publish_key]]";
+    for (file, expected) in [
+        (
+            "[[publish_kye]]\nkey = 'x'",
+            format!("1: unknown key \"publish_kye\"; did you mean \"publish_key\"? ({all})"),
+        ),
+        (
+            "[[publish_key]]\nkey = '0123456789abcdef'\nstraem = 'live/a'",
+            format!(
+                "3: unknown key \"publish_key.straem\"; did you mean \"publish_key.stream\"? ({all})"
+            ),
+        ),
+        (
+            "\n[[publish_key]]\nkey = 'secret'\nstream = 'live/a'",
+            format!("3: publish_key.key = …: expected {}", Secret::EXPECTED),
+        ),
+        (
+            "[[publish_key]]\nkey = 123456789012\nstream = 'live/a'",
+            format!("2: publish_key.key = …: expected {}, in quotes", Secret::EXPECTED),
+        ),
+        (
+            "[[publish_key]]\nstream = 'live/../a'",
+            format!("2: publish_key.stream = \"live/../a\": expected {}", Pattern::EXPECTED),
+        ),
+        (
+            "\n\n[[publish_key]]\nkey = '0123456789abcdef'",
+            format!("3: [[publish_key]] without stream: expected {}", Pattern::EXPECTED),
+        ),
+        ("[publish_key]\nkey = 'x'", format!("1: publish_key = (table): {headed}")),
+        ("publish_key = 'x'", format!("1: publish_key = \"x\": {headed}")),
+        ("publish_key = [1]", format!("1: publish_key = (array): {headed}")),
+    ] {
+        assert_eq!(refusal(file, &[], &[]), format!("weir.toml:{expected}"), "{file}");
+    }
+    let entry = format!("[[publish_key]]\nkey = '{KEY}'\nstream = 'live/a'\n");
+    let sentence = refusal(&entry.repeat(limits::PUBLISH_KEYS + 1), &[], &[]);
+    assert_eq!(
+        sentence,
+        format!(
+            "weir.toml:{}: [[publish_key]]: there can be 1000 of them at most",
+            limits::PUBLISH_KEYS * 3 + 1
+        )
+    );
+    let sentence = refusal("", &[("WEIR_PUBLISH_KEY", KEY)], &[]);
+    assert!(
+        sentence.ends_with("[[publish_key]] can only stand in the configuration file"),
+        "{sentence}"
+    );
 }
 
 #[test]

@@ -5,38 +5,61 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-use super::{Config, Cores, IoChoice};
+use super::{Config, Cores};
 
-/// The field of a [`Config`] that a key sets.
-type Field<T> = fn(&mut Config) -> &mut T;
+/// The field of `C` that a value is for.
+type Field<C, T> = fn(&mut C) -> &mut T;
 
-/// What a key's value looks like, which range it has, and the field it lands in.
-#[derive(Clone, Debug)]
-pub enum Kind {
-    Address(Field<SocketAddr>),
-    Cores(Field<Cores>),
-    Io(Field<IoChoice>),
+/// What a value looks like, which range it has, and the field it lands in: one of the [`Config`]
+/// for a key, one of an entry for a list.
+#[derive(Debug)]
+pub enum Kind<C = Config> {
+    Address(Field<C, SocketAddr>),
+    Cores(Field<C, Cores>),
+    Choice(Choice<C>),
     /// A filter of `tracing-subscriber`.
-    Filter(Field<String>),
-    Duration(RangeInclusive<Duration>, Field<Duration>),
-    Bytes(RangeInclusive<u64>, Field<u64>),
-    Count(RangeInclusive<usize>, Field<usize>),
+    Filter(Field<C, String>),
+    Duration(RangeInclusive<Duration>, Field<C, Duration>),
+    Bytes(RangeInclusive<u64>, Field<C, u64>),
+    Count(RangeInclusive<usize>, Field<C, usize>),
+    Text(Text<C>),
+}
+
+/// One of several words.
+#[derive(Debug)]
+pub struct Choice<C> {
+    pub words: &'static [&'static str],
+    /// Takes the place of a word among the words.
+    pub set: fn(&mut C, usize),
+    pub get: fn(&C) -> usize,
+}
+
+/// A text that its type can read and write.
+#[derive(Debug)]
+pub struct Text<C> {
+    /// As the end of a sentence: "expected …".
+    pub expected: &'static str,
+    /// Whether the text fits.
+    pub set: fn(&mut C, &str) -> bool,
+    pub get: fn(&C) -> String,
+    /// It stands in no error and in no printed configuration unless that is asked for.
+    pub secret: bool,
 }
 
 /// The text is not a value of this kind; [`Kind::expected`] tells what is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAllowed;
 
-impl Kind {
+impl<C> Kind<C> {
     /// Parses `text`, checks the range and sets the field.
-    pub(super) fn set(&self, config: &mut Config, text: &str) -> Result<(), NotAllowed> {
+    pub(super) fn set(&self, config: &mut C, text: &str) -> Result<(), NotAllowed> {
         let text = text.trim();
         match self {
             Self::Address(field) => *field(config) = address(text).ok_or(NotAllowed)?,
             Self::Cores(field) => *field(config) = Cores::parse(text).ok_or(NotAllowed)?,
-            Self::Io(field) => {
-                let named = IoChoice::ALL.into_iter().find(|choice| choice.name() == text);
-                *field(config) = named.ok_or(NotAllowed)?;
+            Self::Choice(choice) => {
+                let place = choice.words.iter().position(|word| *word == text);
+                (choice.set)(config, place.ok_or(NotAllowed)?);
             }
             Self::Filter(field) => {
                 *field(config) = filter(text).ok_or(NotAllowed)?.to_owned();
@@ -47,21 +70,26 @@ impl Kind {
             }
             Self::Bytes(range, field) => *field(config) = within(bytes(text), range)?,
             Self::Count(range, field) => *field(config) = within(text.parse().ok(), range)?,
+            Self::Text(kind) => (kind.set)(config, text).then_some(()).ok_or(NotAllowed)?,
         }
         Ok(())
     }
 
     /// The field's value as text that [`Kind::set`] reads back.
-    pub(super) fn text(&self, config: &Config) -> String {
+    pub(super) fn text(&self, config: &C) -> String
+    where
+        C: Clone,
+    {
         let mut config = config.clone();
         match self {
             Self::Address(field) => field(&mut config).to_string(),
             Self::Cores(field) => field(&mut config).to_string(),
-            Self::Io(field) => field(&mut config).to_string(),
+            Self::Choice(choice) => choice.words[(choice.get)(&config)].to_owned(),
             Self::Filter(field) => field(&mut config).clone(),
             Self::Duration(_, field) => duration_text(*field(&mut config)),
             Self::Bytes(_, field) => bytes_text(*field(&mut config)),
             Self::Count(_, field) => field(&mut config).to_string(),
+            Self::Text(kind) => (kind.get)(&config),
         }
     }
 
@@ -73,7 +101,10 @@ impl Kind {
                 "an IP address and a port, such as 0.0.0.0:8080, 127.0.0.1:8080 or [::]:8080".into()
             }
             Self::Cores(_) => "all, a number of cores such as 4, or CPUs such as 0,2-3".into(),
-            Self::Io(_) => "auto, uring or epoll".into(),
+            Self::Choice(choice) => match choice.words {
+                [first @ .., last] => format!("{} or {last}", first.join(", ")),
+                [] => String::new(),
+            },
             Self::Filter(_) => "a filter such as info or info,weir::rtmp=debug".into(),
             Self::Duration(range, _) => format!(
                 "a duration with its unit, from {} to {}",
@@ -88,21 +119,27 @@ impl Kind {
             Self::Count(range, _) => {
                 format!("a whole number from {} to {}", range.start(), range.end())
             }
+            Self::Text(kind) => kind.expected.into(),
         }
     }
 
     /// The placeholder in `--help`.
     #[must_use]
-    pub const fn placeholder(&self) -> &'static str {
+    pub fn placeholder(&self) -> String {
         match self {
-            Self::Address(_) => "ADDR",
-            Self::Cores(_) => "N|LIST",
-            Self::Io(_) => "auto|uring|epoll",
-            Self::Filter(_) => "FILTER",
-            Self::Duration(..) => "DURATION",
-            Self::Bytes(..) => "SIZE",
-            Self::Count(..) => "N",
+            Self::Address(_) => "ADDR".into(),
+            Self::Cores(_) => "N|LIST".into(),
+            Self::Choice(choice) => choice.words.join("|"),
+            Self::Filter(_) => "FILTER".into(),
+            Self::Duration(..) => "DURATION".into(),
+            Self::Bytes(..) => "SIZE".into(),
+            Self::Count(..) => "N".into(),
+            Self::Text(_) => "TEXT".into(),
         }
+    }
+
+    pub(super) const fn is_secret(&self) -> bool {
+        matches!(self, Self::Text(Text { secret: true, .. }))
     }
 
     /// Whether a bare number in the file is meant for this key.
