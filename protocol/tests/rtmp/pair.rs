@@ -184,6 +184,53 @@ fn a_client_may_write_its_media_itself() {
     assert_eq!(pair.server_events, sent.collect::<Vec<_>>());
 }
 
+/// Bytes are counted past 2^32, and acknowledged modulo 2^32 (RTMP 1.0 §5.4.3), at either end.
+#[test]
+fn acknowledgements_go_on_past_four_gibibytes() {
+    let mut pair = Pair::new(1, 1000, true, "rtmp://h/live/k");
+    pair.run().unwrap();
+    pair.server.accept_publish(1).unwrap();
+    pair.run().unwrap();
+    // Both windows are set; a message of an unknown type is counted and skipped.
+    let window = window_of(64 << 20);
+    let long = unknown_message(8 << 20);
+    pair.server.handle_input(pair.now, &window).unwrap();
+    pair.client.handle_input(pair.now, &window).unwrap();
+    let (mut of_server, mut of_client) = (Vec::new(), Vec::new());
+    for _ in 0..(5_u64 << 30) / long.len() as u64 {
+        pair.server.handle_input(pair.now, &long).unwrap();
+        pair.client.handle_input(pair.now, &long).unwrap();
+        of_server.extend(std::iter::from_fn(|| pair.server.poll_output()).filter_map(acknowledged));
+        of_client.extend(std::iter::from_fn(|| pair.client.poll_output()).filter_map(acknowledged));
+    }
+    for sequences in [of_server, of_client] {
+        let steps = sequences.windows(2).map(|two| two[1].wrapping_sub(two[0]));
+        assert!(
+            sequences.len() > 70 && steps.clone().all(|step| (64 << 20..73 << 20).contains(&step))
+        );
+        assert!(sequences.windows(2).any(|two| two[1] < two[0]), "the sequence number wraps");
+    }
+}
+
+fn window_of(bytes: u32) -> Vec<u8> {
+    [&[2, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0][..], &bytes.to_be_bytes()].concat()
+}
+
+/// In one chunk, after a Set Chunk Size that lets it be one.
+fn unknown_message(len: u32) -> Vec<u8> {
+    let [_, l2, l1, l0] = len.to_be_bytes();
+    let size = [2, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff];
+    let header = [7, 0, 0, 0, l2, l1, l0, 19, 0, 0, 0, 0];
+    [&size[..], &header, &vec![0; len as usize]].concat()
+}
+
+/// The sequence number of an acknowledgement that is sent alone.
+fn acknowledged<E>(output: Output<E>) -> Option<u32> {
+    let Output::Send(bytes) = output else { return None };
+    let sequence = bytes.strip_prefix(&[2, 0, 0, 0, 0, 0, 4, 3, 0, 0, 0, 0])?;
+    Some(u32::from_be_bytes(sequence.try_into().ok()?))
+}
+
 #[test]
 fn both_ends_say_that_they_speak_enhanced_rtmp() {
     let mut pair = Pair::new(1, 100, true, "rtmp://h/live/k");
