@@ -53,6 +53,8 @@ mod marker {
     pub const RECORD_SET: u8 = 0x0e;
     pub const XML_DOCUMENT: u8 = 0x0f;
     pub const TYPED_OBJECT: u8 = 0x10;
+    /// A value of AMF3 follows (§3.1).
+    pub const AVM_PLUS: u8 = 0x11;
 }
 
 impl Value {

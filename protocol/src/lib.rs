@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod amf0;
+pub mod amf3;
 pub mod codec;
 pub mod flv;
 pub mod limits;

@@ -1,4 +1,5 @@
 use super::{Properties, Value, marker};
+use crate::amf3;
 
 /// Objects and arrays within each other; real commands need three.
 pub const MAX_DEPTH: usize = 32;
@@ -9,14 +10,18 @@ pub const MAX_ELEMENTS: usize = 32_768;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    #[error("AMF0 value is cut off")]
+    #[error("AMF value is cut off")]
     Truncated,
-    #[error("unknown AMF0 marker 0x{0:02x}")]
+    #[error("unknown AMF marker 0x{0:02x}")]
     UnknownMarker(u8),
-    #[error("AMF0 values nested deeper than {MAX_DEPTH}")]
+    #[error("AMF values nested deeper than {MAX_DEPTH}")]
     TooDeep,
-    #[error("more than {MAX_ELEMENTS} AMF0 values")]
+    #[error("more than {MAX_ELEMENTS} AMF values, or more text than they may have")]
     TooManyElements,
+    #[error("AMF3 reference to a string or class that was not sent")]
+    BadReference,
+    #[error("AMF3 object that only its class can read")]
+    Externalizable,
 }
 
 /// Reads the values of one message body, one after the other.
@@ -28,12 +33,15 @@ pub struct Reader<'a> {
     rest: &'a [u8],
     elements_left: usize,
     lenient: bool,
+    /// What values of AMF3 in this body refer back to.
+    amf3: amf3::Tables,
 }
 
 impl<'a> Reader<'a> {
     #[must_use]
     pub fn new(body: &'a [u8]) -> Self {
-        Self { rest: body, elements_left: MAX_ELEMENTS, lenient: false }
+        let amf3 = amf3::Tables::default();
+        Self { rest: body, elements_left: MAX_ELEMENTS, lenient: false, amf3 }
     }
 
     /// For data that is only advisory: an object or array with an unreadable element yields what
@@ -52,8 +60,8 @@ impl<'a> Reader<'a> {
     /// The next value, or `None` at the end of the body.
     ///
     /// # Errors
-    /// When the body is cut off within a value, nested too deep, too rich in values, or holds a
-    /// marker AMF0 does not define. The reader is of no use afterwards.
+    /// When the body is cut off within a value, nested too deep, too rich in values, or holds what
+    /// neither AMF0 nor AMF3 defines. The reader is of no use afterwards.
     #[expect(clippy::should_implement_trait, reason = "the end and an error are different things")]
     pub fn next(&mut self) -> Result<Option<Value>, Error> {
         if self.rest.is_empty() { Ok(None) } else { self.value(MAX_DEPTH).map(Some) }
@@ -89,6 +97,9 @@ impl<'a> Reader<'a> {
             marker::UNDEFINED => Value::Undefined,
             // Movie clip and record set are reserved and carry nothing (§2.6, §2.16).
             marker::UNSUPPORTED | marker::MOVIE_CLIP | marker::RECORD_SET => Value::Unsupported,
+            marker::AVM_PLUS => {
+                amf3::read(&mut self.rest, &mut self.amf3, &mut self.elements_left, depth_left)?
+            }
             other => return Err(Error::UnknownMarker(other)),
         })
     }

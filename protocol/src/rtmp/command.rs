@@ -56,8 +56,10 @@ impl Command {
             match reader.next() {
                 Ok(Some(argument)) => arguments.push(argument),
                 Ok(None) => break,
-                Err(amf0::Error::Truncated | amf0::Error::UnknownMarker(_)) => break,
-                Err(error) => return Err(error),
+                Err(error @ (amf0::Error::TooDeep | amf0::Error::TooManyElements)) => {
+                    return Err(error);
+                }
+                Err(_) => break,
             }
         }
         Ok(Some(Self { name, transaction, object, arguments }))
@@ -91,8 +93,8 @@ pub fn object<const N: usize>(properties: [(&str, Value); N]) -> Value {
     Value::Object(properties.map(|(name, value)| (name.to_owned(), value)).into())
 }
 
-/// The AMF0 of a body. Messages of the AMF3 types hold a 0 byte and then AMF0 values, unless a
-/// value says that it is AMF3 (RTMP 1.0 §7.1.1); Weir never agrees to that.
+/// The AMF0 of a body. Messages of the AMF3 types hold a 0 byte and then AMF0 values, each of which may
+/// say that it is AMF3 (RTMP 1.0 §7.1.1).
 #[must_use]
 pub fn amf0_part(message_kind: u8, amf3_kind: u8, body: &[u8]) -> &[u8] {
     match body {

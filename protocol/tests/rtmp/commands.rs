@@ -200,6 +200,37 @@ fn amf3_commands() {
     assert_eq!(peer.replies(), [reply("_result", 2.0, "")]);
 }
 
+/// AM-02: a client of ActionScript 3 says everything in AMF3, in messages of its own types.
+#[test]
+fn am_02_commands_in_amf3() {
+    let mut peer = Peer::new();
+    let text = |text: &str| [&[6, (text.len() as u8) << 1 | 1][..], text.as_bytes()].concat();
+    let name = |name: &str| text(name).split_off(1);
+    let connect = [
+        &b"\0\x02\0\x07connect\0\x3f\xf0\0\0\0\0\0\0\x11\x0a\x0b\x01"[..],
+        &[name("app"), text("live")].concat(),
+        &[name("objectEncoding"), vec![4, 3]].concat(),
+        &[name("tcUrl"), text("rtmp://h/live"), vec![1]].concat(),
+    ];
+    peer.raw(kind::COMMAND_AMF3, &connect.concat()).unwrap();
+    let (_, answer) = &peer.commands()[0];
+    assert_eq!(answer.name, "_result");
+    assert_eq!(answer.arguments[0].get("objectEncoding"), Some(&Value::Number(3.0)));
+    let create = b"\0\x02\0\x0ccreateStream\0\x40\0\0\0\0\0\0\0\x11\x01";
+    peer.raw(kind::COMMAND_AMF3, create).unwrap();
+    let publish = [b"\0\x02\0\x07publish\0\0\0\0\0\0\0\0\0\x05\x11".to_vec(), text("k")].concat();
+    peer.message(MessageHeader { kind: kind::COMMAND_AMF3, ..MessageHeader::command(1) }, &publish)
+        .unwrap();
+    peer.server.accept_publish(1).unwrap();
+    peer.drain();
+    assert!(matches!(&peer.events[..], [Event::Publish { name, .. }] if name.as_str() == "live/k"));
+    let metadata =
+        b"\0\x02\0\x0d@setDataFrame\x02\0\x0aonMetaData\x11\x0a\x0b\x01\x03w\x04\x01\x01";
+    peer.message(MessageHeader { kind: kind::DATA_AMF3, ..MessageHeader::command(1) }, metadata)
+        .unwrap();
+    assert_eq!(peer.media_events()[0].2, metadata[17..]);
+}
+
 /// AM-01: hostile values end the session with an error.
 #[test]
 fn am_01_hostile_connect() {

@@ -4,12 +4,12 @@ use std::fs;
 use std::time::Instant;
 
 use bytes::Bytes;
-use weir_protocol::amf0;
 use weir_protocol::codec::{aac, av1, avc, hevc, mp3, nal, opus, vp9};
 use weir_protocol::flv::{FileReader, Tag, TagKind};
 use weir_protocol::limits::Limits;
 use weir_protocol::pool::HeapPool;
 use weir_protocol::rtmp::{ClientSession, Event, Output, RtmpUrl, ServerSession};
+use weir_protocol::{amf0, amf3};
 
 use super::stream;
 use crate::tools;
@@ -39,6 +39,7 @@ pub fn all() -> Vec<Target> {
     let records = records.collect();
     vec![
         Target { name: "amf0", corpus: scripts, run: amf0 },
+        Target { name: "amf3", corpus: amf3_values(), run: amf3 },
         Target { name: "codec", corpus: records, run: codec },
         Target { name: "flv", corpus: flv.clone(), run: flv_file },
         Target {
@@ -74,6 +75,24 @@ fn amf0(input: &[u8]) {
         let mut reader = amf0::Reader::new(&written);
         while reader.next().expect("its own encoding").is_some() {}
     }
+}
+
+fn amf3(input: &[u8]) {
+    let mut reader = amf3::Reader::new(input);
+    while let Ok(Some(value)) = reader.next() {
+        let written = amf0::encode_all(&[value]);
+        amf0::Reader::new(&written).next().expect("what AMF0 can say");
+    }
+}
+
+/// Every marker once, with strings and classes that are referred to.
+fn amf3_values() -> Vec<Vec<u8>> {
+    let object = b"\x0a\x1b\x03C\x03a\x04\x01\x03b\x01\x01\x0a\x01\x02\x03\x06\x02";
+    let array = b"\x09\x05\x07key\x06\x05ok\x01\x05\x3f\xf0\0\0\0\0\0\0\x04\xff\xff\xff\xff";
+    let vectors =
+        b"\x0d\x03\0\0\0\0\x01\x0f\x03\0\0\0\0\0\0\0\0\0\x10\x05\0\x01\x02\x03\x11\x03\0\x04\x01\0";
+    let texts = b"\x06\x07abc\x06\0\x07\x09<a/>\x08\x01\0\0\0\0\0\0\0\0\x0c\x05xy";
+    [&object[..], array, vectors, texts].map(<[u8]>::to_vec).into()
 }
 
 fn codec(input: &[u8]) {

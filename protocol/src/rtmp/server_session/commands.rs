@@ -14,6 +14,9 @@ use crate::stream_name::{NameError, Query, StreamName};
 /// A flag of what a client says.
 const CAN_RECONNECT: u32 = 1;
 
+/// An object encoding (RTMP 1.0 §7.2.1.1).
+const AMF3: f64 = 3.0;
+
 const CALL_FAILED: &str = "NetConnection.Call.Failed";
 const CONNECT_REJECTED: &str = "NetConnection.Connect.Rejected";
 const BAD_NAME: &str = "NetStream.Publish.BadName";
@@ -106,7 +109,9 @@ impl<P: Pool> ServerSession<P> {
         let bandwidth = [&OUT_WINDOW.to_be_bytes()[..], &[2]].concat();
         self.link.send(MessageHeader::control(kind::PEER_BANDWIDTH), &bandwidth);
         // Always 1 (RTMP 1.0 §7.2.1.1), and answered even if not: the client waits for it.
-        self.link.send_command(0, &connect_result(command.transaction, enhanced));
+        let encoding = said.get("objectEncoding").and_then(Value::as_number);
+        let encoding = encoding.filter(|encoding| *encoding == AMF3).unwrap_or_default();
+        self.link.send_command(0, &connect_result(command.transaction, enhanced, encoding));
     }
 
     fn create_stream(&mut self, command: &Command) {
@@ -278,7 +283,7 @@ impl Activity {
     }
 }
 
-fn connect_result(transaction: f64, client_is_enhanced: bool) -> Command {
+fn connect_result(transaction: f64, client_is_enhanced: bool, encoding: f64) -> Command {
     // The version that clients know as one that understands H.264 and AAC.
     let mut properties = vec![
         ("fmsVer".to_owned(), "FMS/3,5,7,7009".into()),
@@ -288,12 +293,12 @@ fn connect_result(transaction: f64, client_is_enhanced: bool) -> Command {
     if client_is_enhanced {
         properties.extend(enhanced::properties());
     }
-    // AMF0 whatever the client asked for.
     let information = object([
         ("level", "status".into()),
         ("code", "NetConnection.Connect.Success".into()),
         ("description", "Connected".into()),
-        ("objectEncoding", 0.0.into()),
+        // What the client asked for. Weir reads both, and writes AMF0, which AMF3 messages hold as well.
+        ("objectEncoding", encoding.into()),
     ]);
     Command::result(transaction, Value::Object(properties), information)
 }
