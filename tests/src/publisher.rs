@@ -20,6 +20,12 @@ pub enum Publisher {
     Av1Opus,
     /// ffmpeg 9, Enhanced RTMP: VP9 and Opus.
     Vp9Opus,
+    /// ffmpeg 9, Enhanced RTMP: H.264 and FLAC.
+    Flac,
+    /// ffmpeg 9, Enhanced RTMP: H.264 and AC-3.
+    Ac3,
+    /// ffmpeg 9, Enhanced RTMP: H.264 and E-AC-3.
+    Eac3,
     /// GStreamer's own RTMP client.
     GstRtmp2,
     /// GStreamer with librtmp.
@@ -36,6 +42,9 @@ impl Publisher {
     /// The codecs that only Enhanced RTMP carries.
     pub const ENHANCED: [Self; 3] = [Self::Hevc, Self::Av1Opus, Self::Vp9Opus];
 
+    /// H.264 with sound that only Enhanced RTMP carries.
+    pub const ENHANCED_AUDIO: [Self; 3] = [Self::Flac, Self::Ac3, Self::Eac3];
+
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -44,6 +53,9 @@ impl Publisher {
             Self::Hevc => "hevc",
             Self::Av1Opus => "av1",
             Self::Vp9Opus => "vp9",
+            Self::Flac => "flac",
+            Self::Ac3 => "ac3",
+            Self::Eac3 => "eac3",
             Self::GstRtmp2 => "gst-rtmp2",
             Self::GstRtmp => "gst-rtmp",
             Self::Obs => "obs",
@@ -60,6 +72,10 @@ impl Publisher {
             Self::Hevc => ffmpeg(tools::ffmpeg9(), &HEVC, &address),
             Self::Av1Opus => ffmpeg(tools::ffmpeg9(), &AV1_OPUS, &address),
             Self::Vp9Opus => ffmpeg(tools::ffmpeg9(), &VP9_OPUS, &address),
+            Self::Flac | Self::Ac3 | Self::Eac3 => {
+                let encoding = ["-c:v", "copy", "-c:a", self.name()];
+                ffmpeg(tools::ffmpeg9(), &encoding, &address)
+            }
             Self::GstRtmp2 => gstreamer("rtmp2sink", &address, scratch),
             // librtmp ends the address at a space and takes options after it.
             Self::GstRtmp => gstreamer("rtmpsink", &format!("{address} live=1"), scratch),

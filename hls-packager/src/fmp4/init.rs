@@ -143,6 +143,14 @@ fn sample_entry(w: &mut BoxWriter, codec: &CodecConfig) {
             elementary_stream(w, 0x6b, &[]);
         }),
         CodecConfig::Opus(c) => sound(w, b"Opus", codec, |w| opus_specific(w, c)),
+        CodecConfig::Flac(c) => sound(w, b"fLaC", codec, |w| {
+            w.full(b"dfLa", 0, 0, |w| w.bytes(&c.record));
+        }),
+        CodecConfig::Ac3(c) => {
+            let (entry, specific) =
+                if c.is_enhanced { (b"ec-3", b"dec3") } else { (b"ac-3", b"dac3") };
+            sound(w, entry, codec, |w| w.plain(specific, |w| w.bytes(&c.record)));
+        }
     }
 }
 

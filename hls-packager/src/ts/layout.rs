@@ -39,6 +39,8 @@ pub enum Audio {
     Adts(aac::Config),
     /// MPEG-1 audio or, at half the rate, MPEG-2.
     Mp3 { half_rate: bool },
+    /// AC-3 or E-AC-3, as ATSC A/52 annex A and G carry it.
+    Ac3 { is_enhanced: bool },
 }
 
 /// Which elementary streams the transport stream of one epoch has.
@@ -77,9 +79,11 @@ impl Layout {
                 self.audio = Some(Audio::Adts(c.clone()));
             }
             CodecConfig::Mp3(c) => self.audio = Some(Audio::Mp3 { half_rate: is_mpeg2(c) }),
-            CodecConfig::Av1(_) | CodecConfig::Vp9(_) | CodecConfig::Opus(_) => {
-                return Err(Missing::Codec);
-            }
+            CodecConfig::Ac3(c) => self.audio = Some(Audio::Ac3 { is_enhanced: c.is_enhanced }),
+            CodecConfig::Av1(_)
+            | CodecConfig::Vp9(_)
+            | CodecConfig::Opus(_)
+            | CodecConfig::Flac(_) => return Err(Missing::Codec),
         }
         Ok(())
     }

@@ -5,17 +5,20 @@ use weir_protocol::media::Ticks;
 use super::packet::wrap33;
 
 const VIDEO_STREAM: u8 = 0xe0;
-const AUDIO_STREAM: u8 = 0xc0;
+/// MPEG audio, AAC included.
+pub const AUDIO_STREAM: u8 = 0xc0;
+/// Everything that MPEG did not define, such as AC-3 (ATSC A/52 §A3.2).
+pub const PRIVATE_STREAM: u8 = 0xbd;
 
 pub const AUDIO_HEADER_BYTES: usize = 14;
 pub const VIDEO_HEADER_BYTES: usize = 19;
 
 /// With PTS; the length is given, as it must be for audio.
-pub fn audio_header(pts: Ticks, payload_len: usize) -> [u8; AUDIO_HEADER_BYTES] {
+pub fn audio_header(stream: u8, pts: Ticks, payload_len: usize) -> [u8; AUDIO_HEADER_BYTES] {
     let len = payload_len.saturating_add(AUDIO_HEADER_BYTES).saturating_sub(6);
     let [len_high, len_low] = u16::try_from(len).unwrap_or(0).to_be_bytes();
     let [a, b, c, d, e] = stamp(0x20, pts);
-    [0, 0, 1, AUDIO_STREAM, len_high, len_low, 0x84, 0x80, 5, a, b, c, d, e]
+    [0, 0, 1, stream, len_high, len_low, 0x84, 0x80, 5, a, b, c, d, e]
 }
 
 /// With PTS and DTS; the length is left open, as only video may (§2.4.3.7).

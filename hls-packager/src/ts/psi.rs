@@ -26,22 +26,29 @@ pub fn pat() -> Vec<u8> {
 
 /// The PMT, from pointer_field to CRC.
 pub fn pmt(layout: &Layout) -> Vec<u8> {
-    let mut body = Vec::with_capacity(14);
+    let mut body = Vec::with_capacity(20);
     body.extend_from_slice(&(RESERVED | clock_pid(layout)).to_be_bytes());
     body.extend_from_slice(&0xf000_u16.to_be_bytes()); // no program descriptors
     let video = layout.video().map(|video| match video {
-        Video::Avc { .. } => (0x1b, VIDEO_PID),
-        Video::Hevc { .. } => (0x24, VIDEO_PID),
+        Video::Avc { .. } => (0x1b, VIDEO_PID, None),
+        Video::Hevc { .. } => (0x24, VIDEO_PID, None),
     });
     let audio = layout.audio().map(|audio| match audio {
-        Audio::Adts(_) => (0x0f, AUDIO_PID),
-        Audio::Mp3 { half_rate: false } => (0x03, AUDIO_PID),
-        Audio::Mp3 { half_rate: true } => (0x04, AUDIO_PID),
+        Audio::Adts(_) => (0x0f, AUDIO_PID, None),
+        Audio::Mp3 { half_rate: false } => (0x03, AUDIO_PID, None),
+        Audio::Mp3 { half_rate: true } => (0x04, AUDIO_PID, None),
+        // Stream types of the user's range mean what the registration says (§2.6.8).
+        Audio::Ac3 { is_enhanced: false } => (0x81, AUDIO_PID, Some(b"AC-3")),
+        Audio::Ac3 { is_enhanced: true } => (0x87, AUDIO_PID, Some(b"EAC3")),
     });
-    for (stream_type, pid) in [video, audio].into_iter().flatten() {
+    for (stream_type, pid, registration) in [video, audio].into_iter().flatten() {
         body.push(stream_type);
         body.extend_from_slice(&(RESERVED | pid).to_be_bytes());
-        body.extend_from_slice(&0xf000_u16.to_be_bytes()); // no descriptors
+        let descriptors =
+            registration.map(|name| [&[5, 4], &name[..]].concat()).unwrap_or_default();
+        let len = u16::try_from(descriptors.len()).unwrap_or_default();
+        body.extend_from_slice(&(0xf000 | len).to_be_bytes());
+        body.extend_from_slice(&descriptors);
     }
     section(0x02, PROGRAM, layout.version(), &body)
 }

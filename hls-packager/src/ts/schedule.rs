@@ -211,7 +211,11 @@ impl Item<'_> {
                 }
                 let len = payload_len.saturating_add(pes::AUDIO_HEADER_BYTES);
                 let mut unit = writer.unit(psi::AUDIO_PID, &mut counters.audio, *adaptation, len);
-                unit.put(&pes::audio_header(first.ts_pts, payload_len))?;
+                let stream = match audio {
+                    Audio::Ac3 { .. } => pes::PRIVATE_STREAM,
+                    Audio::Adts(_) | Audio::Mp3 { .. } => pes::AUDIO_STREAM,
+                };
+                unit.put(&pes::audio_header(stream, first.ts_pts, payload_len))?;
                 for sample in *samples {
                     write_frame(audio, &sample.payload, |bytes| unit.put(bytes))?;
                 }
@@ -233,7 +237,7 @@ fn sound_len(layout: &Layout, samples: &[Sample]) -> usize {
 /// Bytes that [`write_frame`] gives.
 fn frame_len(audio: &Audio, payload: &[u8]) -> usize {
     match audio {
-        Audio::Mp3 { .. } => payload.len(),
+        Audio::Mp3 { .. } | Audio::Ac3 { .. } => payload.len(),
         Audio::Adts(config) => config
             .adts_header(payload.len())
             .map_or(0, |header| header.len().saturating_add(payload.len())),

@@ -1,13 +1,16 @@
 //! What a decoder must know before the first access unit, per codec.
 //!
 //! Each configuration keeps its `record` as the container formats carry it (avcC, hvcC, av1C, vpcC,
-//! AudioSpecificConfig, dOps) next to the fields that Weir reads from it. Two configurations are
+//! AudioSpecificConfig, dOps, dfLa,
+//! dac3, dec3) next to the fields that Weir reads from it. Two configurations are
 //! equal exactly when a decoder would treat them alike.
 
 pub mod aac;
+pub mod ac3;
 pub mod av1;
 pub mod avc;
 mod bits;
+pub mod flac;
 pub mod hevc;
 pub mod mp3;
 pub mod nal;
@@ -42,6 +45,9 @@ pub enum CodecConfig {
     Aac(aac::Config),
     Opus(opus::Config),
     Mp3(mp3::Config),
+    Flac(flac::Config),
+    /// AC-3 or E-AC-3.
+    Ac3(ac3::Config),
 }
 
 impl CodecConfig {
@@ -49,7 +55,9 @@ impl CodecConfig {
     pub fn kind(&self) -> TrackKind {
         match self {
             Self::Avc(_) | Self::Hevc(_) | Self::Av1(_) | Self::Vp9(_) => TrackKind::Video,
-            Self::Aac(_) | Self::Opus(_) | Self::Mp3(_) => TrackKind::Audio,
+            Self::Aac(_) | Self::Opus(_) | Self::Mp3(_) | Self::Flac(_) | Self::Ac3(_) => {
+                TrackKind::Audio
+            }
         }
     }
 
@@ -64,6 +72,8 @@ impl CodecConfig {
             Self::Aac(config) => config.rfc6381(),
             Self::Opus(_) => "opus".to_owned(),
             Self::Mp3(_) => "mp4a.40.34".to_owned(),
+            Self::Flac(_) => "fLaC".to_owned(),
+            Self::Ac3(config) => if config.is_enhanced { "ec-3" } else { "ac-3" }.to_owned(),
         }
     }
 
@@ -75,7 +85,7 @@ impl CodecConfig {
             Self::Hevc(config) => Some((config.width, config.height)),
             Self::Av1(config) => Some((config.width, config.height)),
             Self::Vp9(config) => Some((config.width, config.height)),
-            Self::Aac(_) | Self::Opus(_) | Self::Mp3(_) => None,
+            Self::Aac(_) | Self::Opus(_) | Self::Mp3(_) | Self::Flac(_) | Self::Ac3(_) => None,
         }
     }
 
@@ -86,6 +96,8 @@ impl CodecConfig {
             Self::Aac(config) => Some(config.sample_rate),
             Self::Opus(_) => Some(opus::SAMPLE_RATE),
             Self::Mp3(config) => Some(config.sample_rate),
+            Self::Flac(config) => Some(config.sample_rate),
+            Self::Ac3(config) => Some(config.sample_rate),
             Self::Avc(_) | Self::Hevc(_) | Self::Av1(_) | Self::Vp9(_) => None,
         }
     }
@@ -97,11 +109,14 @@ impl CodecConfig {
             Self::Aac(config) => Some(config.channels),
             Self::Opus(config) => Some(config.channels),
             Self::Mp3(config) => Some(config.channels),
+            Self::Flac(config) => Some(config.channels),
+            Self::Ac3(config) => Some(config.channels),
             Self::Avc(_) | Self::Hevc(_) | Self::Av1(_) | Self::Vp9(_) => None,
         }
     }
 
-    /// A short name for people and labels: `h264`, `hevc`, `av1`, `vp9`, `aac`, `opus`, `mp3`.
+    /// A short name for people and labels: `h264`, `hevc`, `av1`, `vp9`, `aac`, `opus`, `mp3`, `flac`,
+    /// `ac3`, `eac3`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -112,6 +127,14 @@ impl CodecConfig {
             Self::Aac(_) => "aac",
             Self::Opus(_) => "opus",
             Self::Mp3(_) => "mp3",
+            Self::Flac(_) => "flac",
+            Self::Ac3(config) => {
+                if config.is_enhanced {
+                    "eac3"
+                } else {
+                    "ac3"
+                }
+            }
         }
     }
 
@@ -123,6 +146,8 @@ impl CodecConfig {
             Self::Aac(config) => Some(config.frame_samples),
             Self::Opus(_) => opus::packet_samples(payload),
             Self::Mp3(_) => mp3::samples(payload),
+            Self::Flac(_) => flac::samples(payload),
+            Self::Ac3(_) => ac3::samples(payload),
             Self::Avc(_) | Self::Hevc(_) | Self::Av1(_) | Self::Vp9(_) => None,
         }
     }

@@ -19,11 +19,24 @@ pub(super) enum Codec {
     Aac,
     Mp3,
     Opus,
+    Flac,
+    Ac3,
+    Eac3,
 }
 
 impl Codec {
-    const ALL: [Self; 7] =
-        [Self::Avc, Self::Hevc, Self::Av1, Self::Vp9, Self::Aac, Self::Mp3, Self::Opus];
+    const ALL: [Self; 10] = [
+        Self::Avc,
+        Self::Hevc,
+        Self::Av1,
+        Self::Vp9,
+        Self::Aac,
+        Self::Mp3,
+        Self::Opus,
+        Self::Flac,
+        Self::Ac3,
+        Self::Eac3,
+    ];
 
     pub(super) fn four_cc(self) -> [u8; 4] {
         *match self {
@@ -34,13 +47,18 @@ impl Codec {
             Self::Aac => b"mp4a",
             Self::Mp3 => b".mp3",
             Self::Opus => b"Opus",
+            Self::Flac => b"fLaC",
+            Self::Ac3 => b"ac-3",
+            Self::Eac3 => b"ec-3",
         }
     }
 
     pub(super) fn kind(self) -> TrackKind {
         match self {
             Self::Avc | Self::Hevc | Self::Av1 | Self::Vp9 => TrackKind::Video,
-            Self::Aac | Self::Mp3 | Self::Opus => TrackKind::Audio,
+            Self::Aac | Self::Mp3 | Self::Opus | Self::Flac | Self::Ac3 | Self::Eac3 => {
+                TrackKind::Audio
+            }
         }
     }
 
@@ -60,6 +78,14 @@ impl From<&CodecConfig> for Codec {
             CodecConfig::Aac(_) => Self::Aac,
             CodecConfig::Mp3(_) => Self::Mp3,
             CodecConfig::Opus(_) => Self::Opus,
+            CodecConfig::Flac(_) => Self::Flac,
+            CodecConfig::Ac3(config) => {
+                if config.is_enhanced {
+                    Self::Eac3
+                } else {
+                    Self::Ac3
+                }
+            }
         }
     }
 }

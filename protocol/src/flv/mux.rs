@@ -32,7 +32,8 @@ pub fn sequence_header(track: &Track) -> Option<Bytes> {
         CodecConfig::Vp9(config) => [&[1, 0, 0, 0], &config.record[..]].concat().into(),
         CodecConfig::Aac(config) => config.record.clone(),
         CodecConfig::Opus(config) => config.identification_header().into(),
-        CodecConfig::Mp3(_) => return None,
+        CodecConfig::Flac(config) => config.sequence_header().into(),
+        CodecConfig::Mp3(_) | CodecConfig::Ac3(_) => return None,
     };
     let header = header(track, body_type::SEQUENCE_START, true, Ticks::ZERO);
     Some([&header[..], &record[..]].concat().into())

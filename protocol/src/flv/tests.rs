@@ -5,7 +5,7 @@ mod enhanced;
 mod mux;
 
 use super::*;
-use crate::codec::tests::hex;
+use crate::codec::tests::{AC3, EAC3, STREAMINFO, hex};
 use crate::pool::HeapPool;
 
 const AVCC: &str = "014d401fffe10017674d401fda014016ec0440000003004000000c83c60ca801000468ef3c80";

@@ -7,7 +7,7 @@ use crate::media::TrackKind;
 
 /// The codecs that Weir passes on, by their FourCC.
 const VIDEO_FOURCCS: [&str; 4] = ["avc1", "hvc1", "av01", "vp09"];
-const AUDIO_FOURCCS: [&str; 3] = ["mp4a", "Opus", ".mp3"];
+const AUDIO_FOURCCS: [&str; 6] = ["mp4a", "Opus", ".mp3", "fLaC", "ac-3", "ec-3"];
 
 /// Of the FourCcInfoMask.
 const CAN_FORWARD: f64 = 4.0;

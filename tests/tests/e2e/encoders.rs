@@ -7,7 +7,7 @@ use weir_e2e::recorder::record;
 use weir_e2e::sync::Marks;
 use weir_e2e::{Backend, Gateway, validate};
 
-on_both_backends!(clients_of_legacy_rtmp, obs, codecs_of_enhanced_rtmp);
+on_both_backends!(clients_of_legacy_rtmp, obs, codecs_of_enhanced_rtmp, sound_of_enhanced_rtmp);
 
 /// Seconds that each recording has at least: three segments of 2 s.
 const ENOUGH: f64 = 6.0;
@@ -34,6 +34,20 @@ fn codecs_of_enhanced_rtmp(backend: Backend) {
         let master =
             gateway.client().get(&gateway.http(&format!("live/{encoder}/index.m3u8"))).text();
         assert!(master.contains(video) && master.contains(audio), "{encoder}: {master}");
+    }
+}
+
+fn sound_of_enhanced_rtmp(backend: Backend) {
+    let mut gateway = Gateway::start(backend, &[]);
+    // A transport stream has no place for FLAC.
+    let [flac, ac3, eac3] = Publisher::ENHANCED_AUDIO;
+    publish_and_check(&mut gateway, &[ac3, eac3], &["fmp4", "ts"], 0.1);
+    publish_and_check(&mut gateway, &[flac], &["fmp4"], 0.1);
+    for (name, codec) in [("flac", "fLaC"), ("ac3", "ac-3"), ("eac3", "ec-3")] {
+        let master = gateway.client().get(&gateway.http(&format!("live/{name}/index.m3u8"))).text();
+        assert!(master.contains(&format!("avc1.4d401f,{codec}")), "{name}: {master}");
+        let info = gateway.stream(&format!("live/{name}")).expect("the stream");
+        assert_eq!(info["tracks"][1]["codec"], name, "{info}");
     }
 }
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::codec::nal::{self, LengthSize};
-use crate::codec::{CodecConfig, Error, aac, av1, avc, hevc, mp3, opus, vp9};
+use crate::codec::{CodecConfig, Error, aac, ac3, av1, avc, flac, hevc, mp3, opus, vp9};
 use crate::flv::SkipReason;
 use crate::flv::body::Codec;
 use crate::media::{Track, TrackId};
@@ -104,8 +104,9 @@ impl TrackState {
             }
             Codec::Aac => aac::Config::parse(record).map(CodecConfig::Aac).map(Some),
             Codec::Opus => opus::Config::parse(record).map(CodecConfig::Opus).map(Some),
-            // MP3 frames tell all; a sequence start has nothing to add.
-            Codec::Mp3 => Ok(None),
+            Codec::Flac => flac::Config::parse(record).map(CodecConfig::Flac).map(Some),
+            // The frames tell all; a sequence start has nothing to add.
+            Codec::Mp3 | Codec::Ac3 | Codec::Eac3 => Ok(None),
         }
     }
 
@@ -159,7 +160,7 @@ impl TrackState {
             Codec::Avc | Codec::Hevc => nal::to_payload(data, self.length_size, pool)?,
             Codec::Av1 => av1::without_temporal_delimiter(data),
             Codec::Aac => aac::without_adts(data),
-            Codec::Vp9 | Codec::Mp3 | Codec::Opus => data,
+            _ => data,
         };
         if payload.is_empty() { Err(SkipReason::Empty) } else { Ok(payload) }
     }
@@ -171,7 +172,7 @@ impl TrackState {
             Codec::Hevc => (hevc::is_keyframe(payload), hevc::has_picture(payload)),
             Codec::Av1 => (av1::is_keyframe(payload), av1::has_picture(payload)),
             Codec::Vp9 => (vp9::is_keyframe(payload), true),
-            Codec::Aac | Codec::Mp3 | Codec::Opus => (true, true),
+            _ => (true, true),
         }
     }
 
@@ -181,7 +182,8 @@ impl TrackState {
             Some(CodecConfig::Avc(config)) => config.covers(payload),
             Some(CodecConfig::Hevc(config)) => config.covers(payload),
             Some(CodecConfig::Av1(config)) => config.covers(payload),
-            Some(CodecConfig::Aac(_) | CodecConfig::Opus(_)) => true,
+            Some(CodecConfig::Ac3(config)) => config.covers(payload),
+            Some(CodecConfig::Aac(_) | CodecConfig::Opus(_) | CodecConfig::Flac(_)) => true,
             _ => false,
         };
         if known {
@@ -196,7 +198,10 @@ impl TrackState {
             }
             Codec::Mp3 => mp3::Config::from_access_unit(payload).map(CodecConfig::Mp3),
             Codec::Opus => Ok(CodecConfig::Opus(opus::Config::stereo())),
-            Codec::Aac => return,
+            Codec::Ac3 | Codec::Eac3 => {
+                ac3::Config::from_access_unit(payload).map(CodecConfig::Ac3)
+            }
+            Codec::Aac | Codec::Flac => return,
         };
         // An access unit without parameter sets has nothing to say.
         if let Ok(config) = config {

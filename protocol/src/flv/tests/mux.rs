@@ -3,7 +3,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::*;
-use crate::codec::{CodecConfig, aac, av1, avc, hevc, mp3, opus, vp9};
+use crate::codec::{CodecConfig, aac, ac3, av1, avc, flac, hevc, mp3, opus, vp9};
 use crate::media::{AccessUnit, Ticks, Track, TrackId};
 
 fn configurations() -> Vec<CodecConfig> {
@@ -17,6 +17,9 @@ fn configurations() -> Vec<CodecConfig> {
         CodecConfig::Aac(aac::Config::parse(&hex("1210")).unwrap()),
         CodecConfig::Opus(opus::Config::stereo()),
         CodecConfig::Mp3(mp3::Config::from_access_unit(&hex("fffb5044")).unwrap()),
+        CodecConfig::Flac(flac::Config::parse(&hex(STREAMINFO)).unwrap()),
+        CodecConfig::Ac3(ac3::Config::from_access_unit(&hex(AC3)).unwrap()),
+        CodecConfig::Ac3(ac3::Config::from_access_unit(&hex(EAC3)).unwrap()),
     ]
 }
 
@@ -34,6 +37,14 @@ fn what_the_muxer_writes_the_demuxer_reads() {
             CodecConfig::Aac(_) => "2110",
             CodecConfig::Opus(_) => "f801",
             CodecConfig::Mp3(_) => "fffb5044",
+            CodecConfig::Flac(_) => "fff8aa0800ed4c",
+            CodecConfig::Ac3(config) => {
+                if config.is_enhanced {
+                    EAC3
+                } else {
+                    AC3
+                }
+            }
         };
         let audio = config.channels().is_some();
         let timed = matches!(config, CodecConfig::Avc(_) | CodecConfig::Hevc(_));
@@ -86,6 +97,9 @@ fn well_known_forms_are_written_for_first_tracks() {
         "af01",
         "91 4f707573",
         "2f",
+        "91 664c6143",
+        "91 61632d33",
+        "91 65632d33",
     ];
     assert_eq!(headers.collect::<Vec<_>>(), expected.map(hex));
 }
