@@ -39,6 +39,7 @@ pub struct Config {
     pub memory: Memory,
     pub limits: ConnectionLimits,
     pub timeouts: Timeouts,
+    pub publish: Publish,
     pub publish_keys: Vec<PublishKey>,
 }
 
@@ -68,6 +69,25 @@ pub struct Timeouts {
     pub idle: Duration,
     pub http_header: Duration,
     pub send_stall: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Publish {
+    pub conflict: Conflict,
+}
+
+/// What becomes of a publisher whose stream has one already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// It takes the stream over at once.
+    Takeover,
+    /// It is refused while the other one sends.
+    Refuse,
+}
+
+impl Conflict {
+    pub const ALL: [Self; 2] = [Self::Takeover, Self::Refuse];
+    pub const NAMES: [&'static str; 2] = ["takeover", "refuse"];
 }
 
 /// Which kernel interface moves the bytes.
@@ -107,6 +127,7 @@ impl Default for Config {
                 http_header: Duration::from_secs(10),
                 send_stall: Duration::from_secs(10),
             },
+            publish: Publish { conflict: Conflict::Takeover },
             publish_keys: Vec::new(),
         }
     }

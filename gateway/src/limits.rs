@@ -13,9 +13,35 @@ pub const CONFIG_FILE_BYTES: u64 = 1 << 20;
 /// `[[publish_key]]` in the configuration. Each publish is compared with every one, some 20 µs.
 pub const PUBLISH_KEYS: usize = 1000;
 
+/// Different wrong publish keys from one address before it has to wait. People who type one in get
+/// it right sooner.
+pub const GUESSES: u32 = 10;
+
+/// The wait after [`GUESSES`]; it doubles with each further one up to [`GUESS_WAIT_MOST`]. Who
+/// comes with the right key from such an address waits as well, so it is not for hours.
+pub const GUESS_WAIT_FIRST: Duration = Duration::from_secs(1);
+pub const GUESS_WAIT_MOST: Duration = Duration::from_secs(300);
+
+/// Wrong keys are forgotten so long after the last one, or after its wait: longer than
+/// [`GUESS_WAIT_MOST`], so that waiting gains nothing.
+pub const GUESS_MEMORY: Duration = Duration::from_secs(900);
+
+/// Addresses whose wrong keys are counted, some 100 bytes each. More than there are that could all
+/// be guessing at once without `limits.connections` being what stops them.
+pub const GUESSERS: usize = 4096;
+
+/// Wrong keys of one address that are told apart: one by one, encoders with an old key send the
+/// same again and again, and behind one address there are a few at most.
+pub const GUESSES_TOLD_APART: usize = 4;
+
 /// A few people, a metrics scraper and a health checker, each with the six connections that a
 /// browser opens; 64 leave room and cost at most 64 file descriptors.
 pub const ADMIN_CONNECTIONS: usize = 64;
+
+/// Under `publish.conflict = "refuse"`, a publisher that has sent no media for so long is taken over
+/// like one that has left. Encoders send some forty times a second; a session that died with its
+/// network must not keep the encoder out that comes back by another one 3 s later.
+pub const PUBLISHER_SILENCE: Duration = Duration::from_secs(2);
 
 /// A core answers within one turn of its loop, well under a millisecond. One that has not answered
 /// after 2 s is stuck, and the operator should learn that now: kubelet's and Prometheus's own

@@ -13,6 +13,7 @@ use std::time::{Instant, SystemTime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::admin::{self, Admin};
+use crate::auth::Door;
 use crate::config::Config;
 use crate::control::Cores;
 use crate::core::admission::Admission;
@@ -148,6 +149,10 @@ impl Crew {
         http: Vec<TcpListener>,
     ) -> Result<(Cores, Vec<JoinHandle<()>>), StartError> {
         let registry = Arc::new(Registry::default());
+        let door = Arc::new(Door::new(self.config.publish_keys.clone()));
+        if door.is_open() {
+            tracing::info!("anybody may publish: there is no [[publish_key]] in the configuration");
+        }
         let admission = Arc::new(Admission::new(self.config.limits.clone()));
         let (mailboxes, inboxes): (Vec<_>, Vec<_>) =
             self.cpus.iter().map(|_| mailbox(limits::MAILBOX_MESSAGES)).unzip();
@@ -155,7 +160,7 @@ impl Crew {
         let mut threads = Vec::new();
         let seats = rtmp.into_iter().zip(http).zip(inboxes);
         for (index, ((rtmp, http), inbox)) in seats.enumerate() {
-            let (config, registry) = (self.config.clone(), registry.clone());
+            let (config, registry, door) = (self.config.clone(), registry.clone(), door.clone());
             let (counters, arena) = (self.counters[index].clone(), self.arena);
             let (mailboxes, cpu, backend) = (mailboxes.clone(), self.cpus[index], self.backend);
             let seat = Seat { rtmp, http, inbox, admission: admission.clone() };
@@ -166,7 +171,8 @@ impl Crew {
                 let life = async move {
                     let id = CoreId(index);
                     let core = Core::new(id, config, registry, counters, arena, mailboxes);
-                    serve(Rc::new(core), seat, || drop(started_here.send(Ok(())))).await
+                    serve(Rc::new(core.behind(door)), seat, || drop(started_here.send(Ok(()))))
+                        .await
                 };
                 if let Err(error) = runtime::run(backend, Some(cpu), life).and_then(|end| end) {
                     let _ = started.send(Err(error));

@@ -18,7 +18,8 @@ use crate::rtmp_peer::{Next, Peer};
 /// How long the gateway may take for any answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
-const CHUNK_SIZE: u32 = 4096;
+/// Of what the client sends, once it is open.
+pub const CHUNK_SIZE: u32 = 4096;
 
 /// A connection whose handshake is done.
 pub struct RtmpClient {
@@ -87,10 +88,24 @@ impl RtmpClient {
     }
 
     /// Sends a command with the next transaction number.
+    ///
+    /// # Panics
+    /// When the connection is gone.
     pub fn command(&mut self, message_stream: u32, name: &str, arguments: Vec<Value>) {
+        self.try_command(message_stream, name, arguments).expect("the gateway takes messages");
+    }
+
+    /// # Errors
+    /// When the connection is gone.
+    pub fn try_command(
+        &mut self,
+        message_stream: u32,
+        name: &str,
+        arguments: Vec<Value>,
+    ) -> io::Result<()> {
         self.transaction += 1.0;
         let command = Command { transaction: self.transaction, ..Command::new(name, arguments) };
-        self.write(MessageHeader::command(message_stream), &command.encode());
+        self.try_write(MessageHeader::command(message_stream), &command.encode())
     }
 
     fn answer_to(&mut self, transaction: f64) -> Command {
@@ -131,12 +146,18 @@ impl RtmpClient {
 
     /// The code of the next `onStatus`; `None` at the end of the connection. Media is skipped.
     pub fn next_status(&mut self) -> Option<String> {
+        self.next_explained().map(|(code, _)| code)
+    }
+
+    /// The code of the next `onStatus` and the sentence that goes with it.
+    pub fn next_explained(&mut self) -> Option<(String, String)> {
         loop {
             let command = self.next_command()?;
             if command.name == "onStatus" {
-                let code =
-                    command.arguments.first().and_then(|information| information.get("code"));
-                return Some(code.and_then(Value::as_str).unwrap_or_default().to_owned());
+                let information = command.arguments.first();
+                let text = |key| information?.get(key)?.as_str();
+                let text = |key| text(key).unwrap_or_default().to_owned();
+                return Some((text("code"), text("description")));
             }
         }
     }
@@ -201,9 +222,13 @@ impl RtmpClient {
     }
 
     fn write(&mut self, header: MessageHeader, body: &[u8]) {
+        self.try_write(header, body).expect("the gateway takes messages");
+    }
+
+    fn try_write(&mut self, header: MessageHeader, body: &[u8]) -> io::Result<()> {
         let mut out = Vec::new();
         self.writer.write(header, body, &Bytes::new(), &mut out);
-        self.peer.send(&out).expect("the gateway takes messages");
+        self.peer.send(&out)
     }
 
     /// Waits for the end of the connection, and gives the status codes before it.

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::value::{Choice, Kind};
-use super::{Config, IoChoice};
+use super::{Config, Conflict, IoChoice};
 
 /// One setting, as the file, the environment, the command line and the reference know it.
 #[derive(Debug)]
@@ -100,6 +100,18 @@ pub static KEYS: &[Key] = &[
         kind: Kind::Duration(s(0)..=s(600), |config| &mut config.resume_window),
         about: "How long a stream stays after its publisher left, with playlist and players, so \
                 that the publisher can come back to it. 0s ends it at once.",
+    },
+    Key {
+        name: "publish.conflict",
+        kind: Kind::Choice(Choice {
+            words: &Conflict::NAMES,
+            set: |config, choice| config.publish.conflict = Conflict::ALL[choice],
+            get: |config| config.publish.conflict as usize,
+        }),
+        about: "When a publisher comes to a stream that has one: `takeover` gives it the stream at \
+                once, so an encoder that comes back never waits for its own dead session; `refuse` \
+                sends it away while the other one sends. One that has sent nothing for 2 s is \
+                taken over in any case.",
     },
     Key {
         name: "hls.segment",

@@ -58,7 +58,7 @@ impl Drop for Permit {
 }
 
 /// Whoever has one IPv6 address has its /64, so that counts as one.
-fn payer(address: IpAddr) -> IpAddr {
+pub fn payer(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => {
             let [a, b, c, d, ..] = v6.segments();

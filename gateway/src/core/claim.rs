@@ -10,6 +10,7 @@ use weir_protocol::stream_name::StreamName;
 use super::inheritance::Heir;
 use super::state::Core;
 use crate::clock;
+use crate::config::Conflict;
 use crate::limits;
 use crate::metrics::Closed;
 use crate::stream::message::{Estate, Message};
@@ -22,32 +23,35 @@ use crate::stream::{Owner, Publisher, Stream};
 pub enum ClaimError {
     /// A newer session claimed the name while this one was waiting.
     Overtaken,
-    /// Somebody publishes under this name, and a pull stands back for them.
+    /// Somebody publishes under this name. A pull stands back for them, and so does a publisher
+    /// where the operator wants it.
     Occupied,
     Stopping,
 }
 
 impl Core {
     /// Makes this core the owner of `name` and `publisher` its only publisher, taking over from
-    /// whoever has it.
+    /// whoever has it as far as `publish.conflict` allows.
     pub async fn claim(
         &self,
         name: &StreamName,
         publisher: Publisher,
         now: Instant,
-    ) -> Result<(Rc<Stream>, u64), ClaimError> {
+    ) -> Result<(Rc<Stream>, Claim), ClaimError> {
         if self.is_stopping() {
             return Err(ClaimError::Stopping);
         }
         let claim = match publisher.role {
-            PublisherRole::Publisher => self.registry.claim(name, self.id),
-            PublisherRole::Pull => {
-                self.registry.claim_if_vacant(name, self.id).ok_or(ClaimError::Occupied)?
-            }
+            PublisherRole::Publisher => match self.config.publish.conflict {
+                Conflict::Takeover => Some(self.registry.claim(name, self.id, now)),
+                Conflict::Refuse => self.registry.claim_unless_busy(name, self.id, now),
+            },
+            PublisherRole::Pull => self.registry.claim_if_vacant(name, self.id, now),
         };
+        let claim = claim.ok_or(ClaimError::Occupied)?;
         let Some(previous) = claim.previous.filter(|previous| !self.has_state_of(*previous)) else {
             // A newer claim takes the stream from here as from any publisher.
-            return Ok((self.install(&claim, publisher, now), claim.generation));
+            return Ok((self.install(&claim, publisher, now), claim));
         };
         let estate = self.inherit(&claim, previous).await;
         let (heir, followers) = self.inheritances.arrived(claim.generation);
@@ -56,7 +60,7 @@ impl Core {
             if let Some(estate) = estate {
                 self.adopt(name, now, *estate);
             }
-            Ok((self.install(&claim, publisher, now), claim.generation))
+            Ok((self.install(&claim, publisher, now), claim))
         } else {
             match heir {
                 // A core that asked and has stopped since needs nothing.

@@ -14,6 +14,7 @@ use super::connection::{Connections, Role};
 use super::inheritance::Inheritances;
 use super::letter::Letter;
 use super::mailbox::Handle;
+use crate::auth::Door;
 use crate::config::Config;
 use crate::io::{Arena, ArenaPool};
 use crate::limits;
@@ -29,6 +30,7 @@ pub struct Core {
     pub id: CoreId,
     pub config: Arc<Config>,
     pub registry: Arc<Registry>,
+    pub door: Arc<Door>,
     pub counters: Arc<Counters>,
     pub connections: Connections,
     pub arena: &'static Arena,
@@ -54,6 +56,7 @@ impl Core {
     ) -> Self {
         Self {
             id,
+            door: Arc::new(Door::new(config.publish_keys.clone())),
             config,
             registry,
             counters,
@@ -66,6 +69,12 @@ impl Core {
             inheritances: Inheritances::default(),
             mailboxes,
         }
+    }
+
+    /// Shares the door with other cores, so that they count wrong keys together.
+    #[must_use]
+    pub fn behind(self, door: Arc<Door>) -> Self {
+        Self { door, ..self }
     }
 
     pub fn is_stopping(&self) -> bool {

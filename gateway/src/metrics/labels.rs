@@ -73,6 +73,12 @@ label! {
         BadName = "bad_name",
         /// A player asked for a stream that nobody publishes.
         NoStream = "no_stream",
+        /// A publisher without the key of its stream.
+        WrongKey = "wrong_key",
+        /// A publisher whose address has sent too many wrong keys.
+        Throttled = "throttled",
+        /// A publisher of a stream that somebody publishes already.
+        InUse = "in_use",
     }
 }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use weir_protocol::rtmp::{self, Event, Output, ServerSession};
-use weir_protocol::stream_name::StreamName;
+use weir_protocol::stream_name::{Query, StreamName};
 
 use super::player::Player;
 use super::publisher::Publishing;
@@ -126,9 +126,9 @@ async fn handle(
                 publishing.take(core, kind, timestamp_ms, body);
             }
         }
-        Event::Publish { message_stream, name, .. } => {
+        Event::Publish { message_stream, name, query, .. } => {
             note_agent(shared);
-            *publishing = publish(shared, message_stream, name).await?;
+            *publishing = publish(shared, message_stream, (name, query)).await?;
         }
         Event::Unpublish { .. } => {
             if let Some(publishing) = publishing.take() {
@@ -163,10 +163,10 @@ async fn handle(
 async fn publish(
     shared: &Shared,
     message_stream: u32,
-    name: StreamName,
+    address: (StreamName, Query),
 ) -> Result<Option<Publishing>, rtmp::Error> {
     let Shared { core, connection, session, .. } = shared;
-    match Publishing::begin(core, connection, message_stream, name).await {
+    match Publishing::begin(core, connection, message_stream, address).await {
         Ok(begun) => match session.borrow_mut().accept_publish(message_stream) {
             Ok(()) => Ok(Some(begun)),
             // What came behind the command broke the protocol: the name must not stay taken.
@@ -176,7 +176,7 @@ async fn publish(
             }
         },
         Err((code, description)) => {
-            session.borrow_mut().reject_publish(message_stream, code, description)?;
+            session.borrow_mut().reject_publish(message_stream, code, &description)?;
             Ok(None)
         }
     }

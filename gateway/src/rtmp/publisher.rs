@@ -5,13 +5,15 @@ use std::rc::Rc;
 use bytes::Bytes;
 use weir_protocol::flv::{Demuxer, Event, TagKind};
 use weir_protocol::media::{Repairs, TrackId, TrackKind};
-use weir_protocol::stream_name::StreamName;
+use weir_protocol::stream_name::{Query, StreamName};
 
+use crate::auth::{self, Visit};
 use crate::clock;
 use crate::core::connection::{Connection, Role};
 use crate::core::{ClaimError, Core};
-use crate::metrics::{MediaKind, TimeRepair};
+use crate::metrics::{MediaKind, Refused, TimeRepair};
 use crate::stream::owner::PublisherRole;
+use crate::stream::registry::Heard;
 use crate::stream::{Publisher, Stream};
 
 /// A session that owns a stream's name.
@@ -19,6 +21,7 @@ pub struct Publishing {
     pub stream: Rc<Stream>,
     pub message_stream: u32,
     generation: u64,
+    heard: Heard,
     demuxer: Demuxer,
     counted: Repairs,
     /// Of the tracks that the session has declared.
@@ -26,7 +29,33 @@ pub struct Publishing {
 }
 
 /// Status code and sentence for an encoder that was refused.
-type Refusal = (&'static str, &'static str);
+type Refusal = (&'static str, String);
+
+const BAD_NAME: &str = "NetStream.Publish.BadName";
+const REJECTED: &str = "NetStream.Publish.Rejected";
+
+/// Asks at the door; gives the public name. What was sent may hold a secret, also in the name, so the
+/// log has none of it.
+async fn let_in(
+    core: &Core,
+    connection: &Connection,
+    name: &StreamName,
+    query: &Query,
+) -> Result<StreamName, Refusal> {
+    let visit = Visit { address: connection.peer.ip(), name, query };
+    core.door.publish(&visit, clock::now()).await.map_err(|refusal| {
+        let counted = match refusal {
+            auth::Refusal::WrongKey => {
+                tracing::info!(peer = %connection.peer, "refused a publisher without the key");
+                Refused::WrongKey
+            }
+            // Whoever guesses must not fill the log.
+            auth::Refusal::Throttled(_) => Refused::Throttled,
+        };
+        core.counters.refused.of(counted).increment();
+        (REJECTED, refusal.to_string())
+    })
+}
 
 impl Publishing {
     /// For a peer that wants to publish, and is told why not.
@@ -34,15 +63,24 @@ impl Publishing {
         core: &Core,
         connection: &Connection,
         message_stream: u32,
-        name: StreamName,
+        (name, query): (StreamName, Query),
     ) -> Result<Self, Refusal> {
+        let name = let_in(core, connection, &name, &query).await?;
         let role = PublisherRole::Publisher;
         let begun = Self::claim(core, connection, role, name).await;
         let begun = begun.map_err(|error| match error {
-            ClaimError::Overtaken | ClaimError::Occupied => {
-                ("NetStream.Publish.BadName", "Another publisher has just taken this name")
+            ClaimError::Overtaken => {
+                (BAD_NAME, "Another publisher has just taken this name".into())
             }
-            ClaimError::Stopping => ("NetStream.Publish.Rejected", "The gateway is stopping"),
+            ClaimError::Occupied => {
+                core.counters.refused.of(Refused::InUse).increment();
+                tracing::info!(peer = %connection.peer, "refused a publisher: the name is in use");
+                (
+                    BAD_NAME,
+                    "Another publisher sends this stream: stop it, or use another name".into(),
+                )
+            }
+            ClaimError::Stopping => (REJECTED, "The gateway is stopping".into()),
         })?;
         Ok(Self { message_stream, ..begun })
     }
@@ -62,7 +100,7 @@ impl Publishing {
             encoder: connection.agent.borrow().clone(),
             since: now,
         };
-        let (stream, generation) = core.claim(&name, publisher, now).await?;
+        let (stream, claim) = core.claim(&name, publisher, now).await?;
         tracing::info!(stream = %name, peer = %connection.peer, "publish begins");
         let role = match role {
             PublisherRole::Publisher => Role::RtmpPublisher,
@@ -72,7 +110,8 @@ impl Publishing {
         Ok(Self {
             stream,
             message_stream: 0,
-            generation,
+            generation: claim.generation,
+            heard: claim.heard,
             demuxer: Demuxer::default(),
             counted: Repairs::default(),
             kinds: Vec::new(),
@@ -82,6 +121,7 @@ impl Publishing {
     /// Takes one media message. Players learn of it with the next flush, once per read.
     pub fn take(&mut self, core: &Core, kind: TagKind, timestamp_ms: u32, body: Bytes) {
         let now = clock::now();
+        self.heard.note(now);
         self.demuxer.push(kind, timestamp_ms, body, &mut *core.pool.borrow_mut());
         while let Some(event) = self.demuxer.poll() {
             self.count(core, &event);
