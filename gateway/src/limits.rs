@@ -143,5 +143,8 @@ pub const PUBLISH_CONNECT: Duration = Duration::from_secs(10);
 /// `weir publish` gives up on a server that takes nothing for so long.
 pub const PUBLISH_STALL: Duration = Duration::from_secs(20);
 
+/// Codecs of one publisher that operators are told of as unknown. Encoders have one or two.
+pub const UNKNOWN_CODECS: usize = 8;
+
 /// `User-Agent` and `flashVer` are kept this far, for the API.
 pub const AGENT_CHARS: usize = 200;

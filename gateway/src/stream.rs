@@ -1,6 +1,7 @@
 //! Streams: who owns a name, the live log that players follow, and the copies on other cores.
 
 pub mod gate;
+pub mod left_out;
 pub mod log;
 pub mod message;
 pub mod meter;

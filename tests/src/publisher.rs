@@ -20,6 +20,8 @@ pub enum Publisher {
     Av1Opus,
     /// ffmpeg 9, Enhanced RTMP: VP9 and Opus.
     Vp9Opus,
+    /// ffmpeg 9, Enhanced RTMP: two tracks each of H.264 and AAC.
+    Multitrack,
     /// ffmpeg 9, Enhanced RTMP: H.264 and FLAC.
     Flac,
     /// ffmpeg 9, Enhanced RTMP: H.264 and AC-3.
@@ -53,6 +55,7 @@ impl Publisher {
             Self::Hevc => "hevc",
             Self::Av1Opus => "av1",
             Self::Vp9Opus => "vp9",
+            Self::Multitrack => "multitrack",
             Self::Flac => "flac",
             Self::Ac3 => "ac3",
             Self::Eac3 => "eac3",
@@ -72,6 +75,7 @@ impl Publisher {
             Self::Hevc => ffmpeg(tools::ffmpeg9(), &HEVC, &address),
             Self::Av1Opus => ffmpeg(tools::ffmpeg9(), &AV1_OPUS, &address),
             Self::Vp9Opus => ffmpeg(tools::ffmpeg9(), &VP9_OPUS, &address),
+            Self::Multitrack => ffmpeg(tools::ffmpeg9(), &TWICE, &address),
             Self::Flac | Self::Ac3 | Self::Eac3 => {
                 let encoding = ["-c:v", "copy", "-c:a", self.name()];
                 ffmpeg(tools::ffmpeg9(), &encoding, &address)
@@ -139,6 +143,9 @@ const VP9_OPUS: [&str; 18] = [
     "-rtmp_enhanced_codecs",
     "hvc1,av01,vp09,Opus",
 ];
+
+const TWICE: [&str; 10] =
+    ["-map", "0:v", "-map", "0:v", "-map", "0:a", "-map", "0:a", "-c", "copy"];
 
 fn ffmpeg(program: &Path, encoding: &[&str], address: &str) -> Command {
     let mut command = Command::new(program);

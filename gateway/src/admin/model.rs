@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use weir_protocol::media::{Repairs, Track, TrackKind};
 use weir_protocol::stream_name::StreamName;
 
+use crate::stream::left_out::LeftOut;
 use crate::stream::owner::PublisherRole;
 
 /// What one core knows: the streams it owns, its players of all streams, its connections.
@@ -47,6 +48,8 @@ pub struct StreamInfo {
     pub bytes_in: u64,
     pub bytes_out: u64,
     pub time_repairs: TimeRepairs,
+    /// What the publisher sends and players do not get.
+    pub left_out: Vec<LeftOut>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -73,7 +73,7 @@ fn players(stream: &Stream, now: Instant) -> Players {
 fn stream_info(
     core: &Core,
     stream: &Stream,
-    owner: &Owner,
+    owner: &mut Owner,
     players: Players,
     bytes_out: u64,
 ) -> StreamInfo {
@@ -104,6 +104,7 @@ fn stream_info(
         bytes_in: owner.meters.bytes_in,
         bytes_out,
         time_repairs: owner.repairs.into(),
+        left_out: owner.left_out(),
     }
 }
 

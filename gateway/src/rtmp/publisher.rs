@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use weir_protocol::flv::{Demuxer, Event, TagKind};
+use weir_protocol::flv::{CodecId, Demuxer, Event, SkipReason, TagKind};
 use weir_protocol::media::{Repairs, TrackId, TrackKind};
 use weir_protocol::stream_name::{Query, StreamName};
 
@@ -157,7 +157,12 @@ impl Publishing {
                 let kind = if video { MediaKind::Video } else { MediaKind::Audio };
                 counters.access_units.of(kind).increment();
             }
-            Event::Skipped(reason) => counters.skipped.of((*reason).into()).increment(),
+            Event::Skipped(reason) => {
+                counters.skipped.of((*reason).into()).increment();
+                if let SkipReason::UnsupportedCodec(codec) = reason {
+                    self.note_unknown(*codec);
+                }
+            }
             Event::Track(track) => {
                 let declared = (track.id, track.kind());
                 if !self.kinds.contains(&declared) {
@@ -165,6 +170,14 @@ impl Publishing {
                 }
             }
             Event::Metadata(_) | Event::NewTimeline => {}
+        }
+    }
+
+    /// One line in the log, whatever number of frames is dropped.
+    fn note_unknown(&self, codec: CodecId) {
+        let is_news = self.stream.with_owner(|owner| owner.unknown_codecs.note(codec));
+        if is_news == Some(true) {
+            tracing::warn!(stream = %self.stream.name, %codec, "left out: Weir does not know this codec");
         }
     }
 

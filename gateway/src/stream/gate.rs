@@ -109,7 +109,8 @@ impl Gate {
                 return;
             }
             self.admit_seen();
-        } else if self.live.len() < self.seen.len() && self.is_video(unit.track) && unit.keyframe {
+        } else if self.live.len() < self.seen.len() && self.is_leading(unit.track) && unit.keyframe
+        {
             self.admit_seen();
         }
         self.out.push_back(Flow::Unit(unit));
@@ -129,8 +130,10 @@ impl Gate {
         self.live.iter().any(|track| track.id == id)
     }
 
-    fn is_video(&self, id: TrackId) -> bool {
-        self.live.iter().any(|track| track.id == id && track.kind() == TrackKind::Video)
+    /// Of several video tracks the first one tells where players can take up others.
+    fn is_leading(&self, id: TrackId) -> bool {
+        let leading = self.live.iter().find(|track| track.kind() == TrackKind::Video);
+        leading.is_some_and(|track| track.id == id)
     }
 }
 

@@ -135,7 +135,9 @@ impl Log {
             let since = self.join.and_then(|join| self.entries.get((join - self.first) as usize));
             return since.is_none_or(|entry| unit.dts - entry.unit.dts >= limits::AUDIO_JOIN_SPAN);
         }
-        unit.keyframe && tracks.kind_of(unit.track) == Some(TrackKind::Video)
+        // Of several video tracks, players get the first; the keyframes of others do not help them.
+        let sent = tracks.flv_track(unit.track);
+        unit.keyframe && sent.is_some_and(|track| track.kind() == TrackKind::Video)
     }
 
     /// Lets go of what no player may lag behind in any more. A GOP larger than the byte bound loses
@@ -159,10 +161,13 @@ impl Log {
 
 #[cfg(test)]
 mod tests {
-    use weir_protocol::media::{Ticks, TrackId};
+    use weir_protocol::flv::Metadata;
+    use weir_protocol::media::{Ticks, Track, TrackId};
 
     use super::*;
-    use crate::stream::track_set::tests::{AUDIO, VIDEO, audio_only, audio_video};
+    use crate::stream::track_set::tests::{
+        AUDIO, VIDEO, audio_only, audio_track, audio_video, video_track,
+    };
 
     fn unit(track: TrackId, ms: i64, keyframe: bool, len: usize) -> AccessUnit {
         AccessUnit {
@@ -192,6 +197,19 @@ mod tests {
         assert_eq!(drain(&log, &mut cursor), [120]);
         assert_eq!(drain(&log, &mut Cursor::default()), [80, 85, 120]);
         assert_eq!(cursor.jumps, 0);
+    }
+
+    #[test]
+    fn of_several_video_tracks_players_start_with_the_first() {
+        let further = Track { id: TrackId(2), ..video_track() };
+        let tracks = vec![video_track(), audio_track(), further];
+        let (mut log, tracks) =
+            (Log::default(), Arc::new(TrackSet::new(tracks, Metadata::default())));
+        log.push(unit(VIDEO, 0, true, 10), &tracks);
+        log.push(unit(TrackId(2), 10, false, 10), &tracks);
+        log.push(unit(VIDEO, 40, false, 10), &tracks);
+        log.push(unit(TrackId(2), 50, true, 10), &tracks);
+        assert_eq!(drain(&log, &mut Cursor::default()), [0, 10, 40, 50]);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use weir_protocol::flv::{Event, Metadata};
 use weir_protocol::media::{AccessUnit, Repairs, Ticks};
 
 use super::gate::{Flow, Gate};
+use super::left_out;
+use super::left_out::{LeftOut, UnknownCodecs};
 use super::log::{Item, Log};
 use super::meter::Meters;
 use super::track_set::{SharedTracks, TrackSet};
@@ -26,6 +28,8 @@ pub struct Owner {
     pub meters: Meters,
     /// Of the session that publishes.
     pub repairs: Repairs,
+    /// Of the session that publishes.
+    pub unknown_codecs: UnknownCodecs,
     packager: Packager,
     gate: Gate,
     /// The session has sent its first access unit.
@@ -91,6 +95,7 @@ impl Owner {
             followers: Vec::new(),
             meters: Meters::default(),
             repairs: Repairs::default(),
+            unknown_codecs: UnknownCodecs::default(),
             packager,
             gate: Gate::default(),
             heard: false,
@@ -107,6 +112,7 @@ impl Owner {
         self.publisher = Some(publisher);
         self.gate = Gate::default();
         self.heard = false;
+        self.unknown_codecs = UnknownCodecs::default();
         self.metadata = Metadata::default();
         if self.timeline.last.is_some() {
             self.timeline.restart = true;
@@ -164,6 +170,11 @@ impl Owner {
 
     pub fn version(&self) -> u64 {
         self.packager.version()
+    }
+
+    /// What the publisher sends and players do not get.
+    pub fn left_out(&mut self) -> Vec<LeftOut> {
+        left_out::list(&self.unknown_codecs, &self.tracks, &self.packager.window())
     }
 
     pub fn tracks(&self) -> &SharedTracks {

@@ -7,7 +7,13 @@ use weir_e2e::recorder::record;
 use weir_e2e::sync::Marks;
 use weir_e2e::{Backend, Gateway, validate};
 
-on_both_backends!(clients_of_legacy_rtmp, obs, codecs_of_enhanced_rtmp, sound_of_enhanced_rtmp);
+on_both_backends!(
+    clients_of_legacy_rtmp,
+    obs,
+    codecs_of_enhanced_rtmp,
+    sound_of_enhanced_rtmp,
+    tracks_of_enhanced_rtmp,
+);
 
 /// Seconds that each recording has at least: three segments of 2 s.
 const ENOUGH: f64 = 6.0;
@@ -49,6 +55,19 @@ fn sound_of_enhanced_rtmp(backend: Backend) {
         let info = gateway.stream(&format!("live/{name}")).expect("the stream");
         assert_eq!(info["tracks"][1]["codec"], name, "{info}");
     }
+}
+
+/// All tracks are taken in and told of; players get the first of each kind.
+fn tracks_of_enhanced_rtmp(backend: Backend) {
+    let mut gateway = Gateway::start(backend, &[]);
+    publish_and_check(&mut gateway, &[Publisher::Multitrack], &["fmp4", "ts"], 0.06);
+    let info = gateway.stream("live/multitrack").expect("the stream");
+    let tracks = info["tracks"].as_array().expect("tracks");
+    let codecs: Vec<_> = tracks.iter().map(|track| track["codec"].as_str().unwrap()).collect();
+    assert_eq!(codecs, ["h264", "aac", "h264", "aac"], "{info}");
+    let left_out = info["left_out"].as_array().expect("what players do not get");
+    let left_out: Vec<_> = left_out.iter().map(|it| it["track"].as_u64().unwrap()).collect();
+    assert_eq!(left_out, [2, 3], "{info}");
 }
 
 fn publish_and_check(
