@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::auth::PublishKey;
+use crate::relay::Rules;
 
 pub use cores::{CoreChoiceError, Cores};
 pub use error::{ConfigError, Place};
@@ -41,6 +42,7 @@ pub struct Config {
     pub timeouts: Timeouts,
     pub publish: Publish,
     pub publish_keys: Vec<PublishKey>,
+    pub relays: Rules,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,6 +131,7 @@ impl Default for Config {
             },
             publish: Publish { conflict: Conflict::Takeover },
             publish_keys: Vec::new(),
+            relays: Rules::default(),
         }
     }
 }

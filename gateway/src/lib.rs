@@ -14,6 +14,7 @@ pub mod log;
 pub mod metrics;
 pub mod process;
 pub mod publish;
+pub mod relay;
 pub mod rtmp;
 pub mod server;
 mod start_error;

@@ -63,6 +63,13 @@ pub const ADMIN_STOP_WAIT: Duration = Duration::from_millis(300);
 /// spins nor keeps a peer waiting noticeably once descriptors are free.
 pub const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
+/// `[[push]]` in the configuration. Each publish is compared with every one, and one stream can match
+/// all of them: that many connections, at the cost of a player each.
+pub const PUSH_RULES: usize = 200;
+
+/// `[[pull]]` in the configuration. Each lookup of an absent stream is compared with every one.
+pub const PULL_RULES: usize = 1000;
+
 /// How far behind the live edge a player may fall before it is moved on to the newest keyframe. Two
 /// GOPs of what encoders send by default outlast a stall of a mobile network.
 pub const LOG_SPAN: Ticks = Ticks::from_ms(4000);
@@ -148,3 +155,52 @@ pub const UNKNOWN_CODECS: usize = 8;
 
 /// `User-Agent` and `flashVer` are kept this far, for the API.
 pub const AGENT_CHARS: usize = 200;
+
+/// A relay's server is looked up, connected to, and answers each command within so long: a few lost
+/// segments on a bad line, and no longer than encoders wait.
+pub const RELAY_CONNECT: Duration = Duration::from_secs(10);
+
+/// The first wait of a relay before it connects again, and the longest. A restarted server is found
+/// soon; one that is gone for hours costs a connection a minute.
+pub const RELAY_RETRY_FIRST: Duration = Duration::from_secs(2);
+pub const RELAY_RETRY_MOST: Duration = Duration::from_secs(60);
+
+/// A pull has players who wait, and a server that has no stream yet is no server that is gone.
+pub const PULL_RETRY_MOST: Duration = Duration::from_secs(10);
+
+/// A relay that lasted so long counts as healthy: its next wait is the first one again. Services that
+/// let a wrong key in close the connection sooner.
+pub const RELAY_HEALTHY: Duration = Duration::from_secs(30);
+
+/// What another server says is kept so far for the API and the log.
+pub const RELAY_ERROR_CHARS: usize = 200;
+
+/// What another server says is searched for the key and its parts. Shorter ones are no secrets, and
+/// would make holes in words.
+pub const RELAY_SECRET_CHARS: usize = 4;
+
+/// Pulls on demand at once, all cores together. At the rate below that many are taken up by a server
+/// that lets each wait for the whole of [`PULL_WAIT`], with some to spare for those that are there.
+pub const DEMAND_PULLS: usize = 128;
+
+/// Pulls on demand that begin in a second: more than real audiences ask for at once, and little
+/// enough for the other server when somebody tries names.
+pub const DEMAND_PULLS_PER_SECOND: u32 = 20;
+
+/// A player's request, and the pull itself, wait so long for the first frame. A server sends the
+/// newest GOP at once, or has nothing.
+pub const PULL_WAIT: Duration = Duration::from_secs(5);
+
+/// A name that the other server did not have is not asked for again for so long: between two
+/// attempts of a player that waits for its stream.
+pub const PULL_ABSENT_SPAN: Duration = Duration::from_secs(3);
+
+/// Such names that are remembered, at up to 300 bytes each: those of [`PULL_ABSENT_SPAN`] at
+/// [`DEMAND_PULLS_PER_SECOND`], many times over.
+pub const PULL_ABSENT_NAMES: usize = 1024;
+
+/// How often a pull on demand looks whether somebody still watches.
+pub const PULL_AUDIENCE_LOOK: Duration = Duration::from_secs(1);
+
+/// How often a pull looks whether the name's publisher is still there.
+pub const PULL_STANDBY_LOOK: Duration = Duration::from_secs(1);

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use exporter::Exporter;
 pub use labels::{
-    Closed, HlsResource, Label, MediaKind, PlayerProtocol, Refused, Skipped, StatusClass,
-    TimeRepair, Transport,
+    Closed, HlsResource, Label, MediaKind, PlayerProtocol, PullRefused, PullState, PushState,
+    Refused, RelayFailure, Skipped, StatusClass, TimeRepair, Transport,
 };
 
 /// One core's counts. Only that core's thread writes them; any thread may read.
@@ -43,6 +43,14 @@ pub struct Counters {
     pub time_repairs: Family<Counter, TimeRepair, { TimeRepair::COUNT }>,
     /// Times that a slow player was moved on to the newest keyframe.
     pub player_jumps: Counter,
+    /// Streams on their way to other servers.
+    pub pushes: Family<Gauge, PushState, { PushState::COUNT }>,
+    /// Streams from other servers.
+    pub pulls: Family<Gauge, PullState, { PullState::COUNT }>,
+    /// Times that a push or pull had to connect again.
+    pub relay_failures: Family<Counter, RelayFailure, { RelayFailure::COUNT }>,
+    /// Players' demands for absent streams that were not passed on.
+    pub pulls_refused: Family<Counter, PullRefused, { PullRefused::COUNT }>,
     pub hls_requests: Family<Counter, HlsResource, { HlsResource::COUNT }>,
     pub http_responses: Family<Counter, StatusClass, { StatusClass::COUNT }>,
 }

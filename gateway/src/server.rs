@@ -23,6 +23,7 @@ use crate::core::{Core, CoreId, runtime};
 use crate::io::{Arena, Backend, Listener as CoreListener, allowed_cpus, probe, raise_fd_limit};
 use crate::metrics::{Counters, Exporter};
 use crate::process::Process;
+use crate::relay::Demand;
 use crate::stream::Registry;
 use crate::{Listener, StartError, limits, log};
 
@@ -153,6 +154,7 @@ impl Crew {
         if door.is_open() {
             tracing::info!("anybody may publish: there is no [[publish_key]] in the configuration");
         }
+        let demand = Arc::<Demand>::default();
         let admission = Arc::new(Admission::new(self.config.limits.clone()));
         let (mailboxes, inboxes): (Vec<_>, Vec<_>) =
             self.cpus.iter().map(|_| mailbox(limits::MAILBOX_MESSAGES)).unzip();
@@ -161,6 +163,7 @@ impl Crew {
         let seats = rtmp.into_iter().zip(http).zip(inboxes);
         for (index, ((rtmp, http), inbox)) in seats.enumerate() {
             let (config, registry, door) = (self.config.clone(), registry.clone(), door.clone());
+            let demand = demand.clone();
             let (counters, arena) = (self.counters[index].clone(), self.arena);
             let (mailboxes, cpu, backend) = (mailboxes.clone(), self.cpus[index], self.backend);
             let seat = Seat { rtmp, http, inbox, admission: admission.clone() };
@@ -171,8 +174,8 @@ impl Crew {
                 let life = async move {
                     let id = CoreId(index);
                     let core = Core::new(id, config, registry, counters, arena, mailboxes);
-                    serve(Rc::new(core.behind(door)), seat, || drop(started_here.send(Ok(()))))
-                        .await
+                    let core = core.behind(door).with_demand(demand);
+                    serve(Rc::new(core), seat, || drop(started_here.send(Ok(())))).await
                 };
                 if let Err(error) = runtime::run(backend, Some(cpu), life).and_then(|end| end) {
                     let _ = started.send(Err(error));

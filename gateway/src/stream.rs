@@ -70,11 +70,13 @@ pub enum Phase {
 pub struct PlayerCounts {
     pub flv: Cell<usize>,
     pub rtmp: Cell<usize>,
+    /// To other servers, connected or not.
+    pub pushes: Cell<usize>,
 }
 
 impl PlayerCounts {
     pub fn none(&self) -> bool {
-        self.flv.get() == 0 && self.rtmp.get() == 0
+        self.flv.get() + self.rtmp.get() + self.pushes.get() == 0
     }
 }
 
@@ -122,6 +124,11 @@ impl Stream {
 
     pub fn join(&self) -> Cursor {
         Cursor::default()
+    }
+
+    /// Whether a player that joins now has something to begin with.
+    pub fn can_be_joined(&self) -> bool {
+        self.log.borrow().since_join().next().is_some()
     }
 
     /// The newest HLS window; `None` before the owner has answered a replica.

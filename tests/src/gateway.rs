@@ -41,7 +41,8 @@ pub struct Gateway {
     addresses: HashMap<String, String>,
     client: Client,
     scratch: Scratch,
-    _turn: MutexGuard<'static, ()>,
+    /// None for one that was started beside another.
+    _turn: Option<MutexGuard<'static, ()>>,
 }
 
 impl Gateway {
@@ -63,6 +64,30 @@ impl Gateway {
     pub fn start_with(backend: Backend, arguments: &[&str]) -> Self {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        Self::start_in(Some(turn), backend, arguments)
+    }
+
+    /// Starts another gateway in this one's turn, on ports of its own unless the arguments have some.
+    ///
+    /// # Panics
+    /// When it does not start, with its log.
+    #[must_use]
+    pub fn beside(&self, backend: Backend, arguments: &[&str]) -> Self {
+        let mut all = Vec::new();
+        for listener in ["--rtmp", "--http", "--admin"] {
+            if !arguments.contains(&listener) {
+                all.extend([listener, "127.0.0.1:0"]);
+            }
+        }
+        all.extend(arguments);
+        Self::start_in(None, backend, &all)
+    }
+
+    fn start_in(
+        turn: Option<MutexGuard<'static, ()>>,
+        backend: Backend,
+        arguments: &[&str],
+    ) -> Self {
         let scratch = Scratch::new();
         let mut command = Command::new(tools::gateway_binary());
         command.args(["run", "--io", backend.name()]);

@@ -20,6 +20,7 @@ pub mod recorder;
 pub mod replay;
 pub mod rtmp_client;
 pub mod rtmp_peer;
+pub mod rtmp_server;
 pub mod script;
 pub mod sync;
 pub mod tools;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::time::timeout;
 use weir_protocol::stream_name::StreamName;
 
-use super::model::{MemoryInfo, ServerInfo, merge_clients, merge_streams};
+use super::model::{MemoryInfo, ServerInfo, merge_clients, merge_relays, merge_streams};
 use super::{Admin, Control, Unanswered, guard};
 use crate::limits::ADMIN_ANSWER_WAIT;
 use crate::process;
@@ -103,6 +103,7 @@ enum Route {
     Stream(StreamName),
     Clients,
     Client(u64),
+    Relays,
 }
 
 impl Route {
@@ -121,6 +122,7 @@ impl Route {
             "/api/v1/server" => Ok(Self::Server),
             "/api/v1/streams" => Ok(Self::Streams),
             "/api/v1/clients" => Ok(Self::Clients),
+            "/api/v1/relays" => Ok(Self::Relays),
             _ => Err(Problem::NoRoute),
         }
     }
@@ -165,6 +167,10 @@ impl<C: Control> Api<C> {
         struct Clients<T> {
             clients: T,
         }
+        #[derive(Serialize)]
+        struct Relays<T> {
+            relays: T,
+        }
         let control = &self.admin.control;
         Ok(match route {
             Route::Index => text("text/html; charset=utf-8", INDEX_PAGE),
@@ -182,6 +188,9 @@ impl<C: Control> Api<C> {
             }
             Route::Clients => {
                 json(&Clients { clients: merge_clients(bounded(control.reports()).await?) })
+            }
+            Route::Relays => {
+                json(&Relays { relays: merge_relays(bounded(control.reports()).await?) })
             }
             Route::Client(id) => {
                 let clients = merge_clients(bounded(control.reports()).await?);

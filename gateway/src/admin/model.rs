@@ -21,6 +21,7 @@ pub struct CoreReport {
     /// [`StreamInfo`].
     pub audiences: Vec<Audience>,
     pub clients: Vec<ClientInfo>,
+    pub relays: Vec<RelayInfo>,
 }
 
 #[derive(Clone, Debug)]
@@ -196,6 +197,50 @@ pub enum ClientKind {
     Connection,
 }
 
+/// A stream on its way to another server, or from it.
+#[derive(Clone, Debug, Serialize)]
+pub struct RelayInfo {
+    #[serde(flatten, serialize_with = "app_and_name")]
+    pub stream: StreamName,
+    pub direction: RelayDirection,
+    /// Of the other server, without the key.
+    pub url: String,
+    pub state: RelayState,
+    pub core: usize,
+    /// The id of its connection, while there is one.
+    pub client: Option<u64>,
+    /// Of the state.
+    #[serde(serialize_with = "rfc3339")]
+    pub since: SystemTime,
+    /// Until the next attempt.
+    pub retry_in_ms: Option<u64>,
+    /// Sent or received, over all connections.
+    pub bytes: u64,
+    pub reconnects: u64,
+    pub last_error: Option<String>,
+    /// Codecs of the stream that the server does not take.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<&'static str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RelayDirection {
+    Push,
+    Pull,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RelayState {
+    Connecting,
+    Live,
+    /// For the next attempt, or for media to send.
+    Waiting,
+    /// A pull that stands back for somebody who publishes the stream here.
+    Standby,
+}
+
 #[derive(Clone, Debug, Serialize)]
 pub struct ServerInfo {
     pub version: &'static str,
@@ -252,6 +297,14 @@ pub fn merge_clients(reports: Vec<CoreReport>) -> Vec<ClientInfo> {
     let mut clients: Vec<_> = reports.into_iter().flat_map(|report| report.clients).collect();
     clients.sort_by_key(|client| (client.since, client.id));
     clients
+}
+
+/// All cores' relays by the names of their streams.
+#[must_use]
+pub fn merge_relays(reports: Vec<CoreReport>) -> Vec<RelayInfo> {
+    let mut relays: Vec<_> = reports.into_iter().flat_map(|report| report.relays).collect();
+    relays.sort_by(|a, b| (&a.stream, &a.url).cmp(&(&b.stream, &b.url)));
+    relays
 }
 
 /// The wall clock at `at`. The same for every call with the same `at`, so that what the API tells

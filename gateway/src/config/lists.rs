@@ -1,11 +1,15 @@
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
 use super::list::{Field, List, ListOf};
-use super::value::{Kind, Text};
+use super::value::{Choice, Kind, Text};
 use crate::auth::{PublishKey, Secret};
 use crate::limits;
+use crate::relay::{Address, PullRule, PushRule, When};
 use crate::stream::Pattern;
 
 /// Every list there is, in the order of the reference. A new one is a [`ListOf`] its type, here.
-pub(super) static LISTS: &[&dyn List] = &[&PUBLISH_KEY];
+pub(super) static LISTS: &[&dyn List] = &[&PUBLISH_KEY, &PUSH, &PULL];
 
 static PUBLISH_KEY: ListOf<PublishKey> = ListOf {
     name: "publish_key",
@@ -43,3 +47,101 @@ static PUBLISH_KEY: ListOf<PublishKey> = ListOf {
     entries: |config| &mut config.publish_keys,
     check: |_| Ok(()),
 };
+
+static PUSH: ListOf<PushRule> = ListOf {
+    name: "push",
+    about: "Streams that are sent on to another RTMP server, YouTube or Twitch for example, while \
+            they are live: one connection for each entry that names the stream. One that breaks is \
+            made again, after one second at first and a minute at last. A server that is too slow \
+            misses pictures, as a slow player does, and holds up nobody.",
+    most: limits::PUSH_RULES,
+    fields: &[
+        Field {
+            name: "stream",
+            kind: Kind::Text(Text {
+                expected: Pattern::EXPECTED,
+                set: |entry, text| Pattern::parse(text).map(|it| entry.stream = it).is_ok(),
+                get: |entry: &PushRule| entry.stream.to_string(),
+                secret: false,
+            }),
+            required: true,
+            about: "What is sent.",
+        },
+        Field {
+            name: "url",
+            kind: Kind::Text(Text {
+                expected: Address::EXPECTED,
+                set: |entry, text| Address::parse(text).map(|it| entry.url = it).is_ok(),
+                get: |entry: &PushRule| entry.url.reveal().to_owned(),
+                secret: true,
+            }),
+            required: true,
+            about: "Where it is published, with the stream key of that server as the last part.",
+        },
+    ],
+    entries: |config| &mut config.relays.push,
+    check: |rule| in_the_clear(&rule.url),
+};
+
+static PULL: ListOf<PullRule> = ListOf {
+    name: "pull",
+    about: "Streams that are fetched from another RTMP server and published here under their own \
+            names. A publisher that comes here by itself wins over a pull; the pull goes on when it \
+            has left. Of several entries that name a stream, the first counts.",
+    most: limits::PULL_RULES,
+    fields: &[
+        Field {
+            name: "stream",
+            kind: Kind::Text(Text {
+                expected: Pattern::EXPECTED,
+                set: |entry, text| Pattern::parse(text).map(|it| entry.stream = it).is_ok(),
+                get: |entry: &PullRule| entry.stream.to_string(),
+                secret: false,
+            }),
+            required: true,
+            about: "What it is called here.",
+        },
+        Field {
+            name: "url",
+            kind: Kind::Text(Text {
+                expected: Address::EXPECTED,
+                set: |entry, text| Address::parse(text).map(|it| entry.url = it).is_ok(),
+                get: |entry: &PullRule| entry.url.reveal().to_owned(),
+                secret: true,
+            }),
+            required: true,
+            about: "Where it is played from.",
+        },
+        Field {
+            name: "when",
+            kind: Kind::Choice(Choice {
+                words: &When::NAMES,
+                set: |entry, place| entry.when = When::ALL[place],
+                get: |entry: &PullRule| entry.when as usize,
+            }),
+            required: false,
+            about: "`demand` fetches a stream when the first player asks for it, who then waits up \
+                    to 5 s; `always` fetches one named stream from the start of the gateway.",
+        },
+        Field {
+            name: "linger",
+            kind: Kind::Duration(LINGER, |entry| &mut entry.linger),
+            required: false,
+            about: "How long a stream that was fetched on demand stays without a player. A player \
+                    that is not connected counts as gone 10 s after its last request.",
+        },
+    ],
+    entries: |config| &mut config.relays.pull,
+    check: |rule| {
+        let sound = rule.when == When::Demand || rule.stream.single().is_some();
+        let sentence = "when = \"always\" takes one stream, without *: nobody asks for the others";
+        if sound { in_the_clear(&rule.url) } else { Err(sentence.to_owned()) }
+    },
+};
+
+/// Better no relay than one without the protection that was asked for.
+fn in_the_clear(url: &Address) -> Result<(), String> {
+    if url.is_tls() { Err("rtmps:// is not spoken by relays yet".to_owned()) } else { Ok(()) }
+}
+
+const LINGER: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);

@@ -27,6 +27,7 @@ pub fn report(core: &Core, now: Instant) -> CoreReport {
             }
         }
     }
+    report.relays = core.relays.report(core.id.0, now);
     core.connections.for_each(|connection| report.clients.push(client_info(core, connection)));
     report
 }
@@ -53,6 +54,7 @@ pub fn sample(core: &Core, now: Instant) {
     ] {
         counters.players.of(protocol).set(count as u64);
     }
+    core.relays.sample(counters);
     let (mut rtmp, mut http) = (0, 0);
     core.connections.for_each(|connection| {
         match connection.transport() {

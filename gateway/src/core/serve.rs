@@ -16,7 +16,7 @@ use super::report;
 use super::state::Core;
 use crate::io::{Conn, Listener, Transport};
 use crate::metrics::Closed;
-use crate::{clock, http, limits, rtmp};
+use crate::{clock, http, limits, relay, rtmp};
 
 /// What the main thread prepares for a core.
 pub struct Seat {
@@ -36,11 +36,13 @@ pub enum Protocol {
 /// Runs until the control plane says stop, and then until players have had their clean end.
 /// `started` is called once connections are taken.
 pub async fn serve(core: Rc<Core>, seat: Seat, started: impl FnOnce()) -> std::io::Result<()> {
+    core.relays.own_addresses.borrow_mut().extend(seat.rtmp.local_addr());
     let rtmp = Listener::from_std(seat.rtmp)?;
     let http = Listener::from_std(seat.http)?;
     spawn_local(accept(core.clone(), rtmp, Protocol::Rtmp, seat.admission.clone()));
     spawn_local(accept(core.clone(), http, Protocol::Http, seat.admission));
     started();
+    relay::begin_pulls(&core);
     live(core, seat.inbox).await;
     Ok(())
 }

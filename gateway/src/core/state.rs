@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::io::{Arena, ArenaPool};
 use crate::limits;
 use crate::metrics::{Closed, Counters};
+use crate::relay::{Demand, Relays};
 use crate::stream::Phase;
 use crate::stream::message::{Message, Snapshot};
 use crate::stream::owner::State;
@@ -31,6 +32,9 @@ pub struct Core {
     pub config: Arc<Config>,
     pub registry: Arc<Registry>,
     pub door: Arc<Door>,
+    /// What players have asked for that other servers may have.
+    pub demand: Arc<Demand>,
+    pub relays: Relays,
     pub counters: Arc<Counters>,
     pub connections: Connections,
     pub arena: &'static Arena,
@@ -59,6 +63,8 @@ impl Core {
             door: Arc::new(Door::new(config.publish_keys.clone())),
             config,
             registry,
+            demand: Arc::default(),
+            relays: Relays::default(),
             counters,
             connections: Connections::new(id),
             arena,
@@ -75,6 +81,17 @@ impl Core {
     #[must_use]
     pub fn behind(self, door: Arc<Door>) -> Self {
         Self { door, ..self }
+    }
+
+    /// Shares with other cores what players have asked for.
+    #[must_use]
+    pub fn with_demand(self, demand: Arc<Demand>) -> Self {
+        Self { demand, ..self }
+    }
+
+    /// Cores of this process, this one included.
+    pub fn count(&self) -> usize {
+        self.mailboxes.len().max(1)
     }
 
     pub fn is_stopping(&self) -> bool {
@@ -147,15 +164,17 @@ impl Core {
     }
 
     /// The publisher's session ended by itself; players keep the stream for the resume window.
-    pub fn leave(&self, stream: &Stream, generation: u64, now: Instant) {
+    /// `false` where the stream was not this session's any more.
+    pub fn leave(&self, stream: &Stream, generation: u64, now: Instant) -> bool {
         if !stream.leave(generation, now, now + self.config.resume_window) {
-            return;
+            return false;
         }
         self.registry.vacate(&stream.name, generation);
         if self.is_stopping() || self.config.resume_window.is_zero() {
             self.end(stream, now);
         }
         self.flush(stream);
+        true
     }
 
     pub fn end(&self, stream: &Stream, now: Instant) {
@@ -273,8 +292,8 @@ impl Core {
             self.end(&stream, now);
         }
         self.connections.for_each(|connection| {
-            if connection.role.get() == Role::Rtmp {
-                // It neither publishes nor plays, so there is nothing to wait for.
+            if matches!(connection.role.get(), Role::Rtmp | Role::Pull) {
+                // It neither publishes nor plays here, so there is nothing to wait for.
                 connection.close(Closed::Stopping);
             }
         });
@@ -311,7 +330,10 @@ impl Core {
     fn tick_replica(&self, stream: &Rc<Stream>, now: Instant) {
         let unused = now.saturating_duration_since(stream.used_at());
         let over = stream.is_ended() && stream.heard_before(now, self.linger());
-        if over || stream.players.none() && unused > limits::REPLICA_LINGER {
+        // A pull ends when no core follows it any more, so that is told early.
+        let is_pulled = self.config.relays.on_demand(&stream.name).is_some();
+        let linger = if is_pulled { limits::HLS_VIEWER_SPAN } else { limits::REPLICA_LINGER };
+        if over || stream.players.none() && unused > linger {
             self.streams.borrow_mut().remove(&stream.name);
             self.detach(&stream.name);
         } else if !stream.is_ended() && stream.is_silent(now) {

@@ -18,6 +18,7 @@ use crate::clock;
 use crate::core::Core;
 use crate::limits;
 use crate::metrics::HlsResource;
+use crate::relay;
 use crate::stream::Stream;
 
 const PLAYLIST: &str = "application/vnd.apple.mpegurl";
@@ -39,7 +40,9 @@ pub async fn multivariant(
     viewer: &Viewer<'_>,
 ) -> Response<Body> {
     core.counters.hls_requests.of(HlsResource::Multivariant).increment();
-    let Some(stream) = core.find(name, clock::now()).await else { return respond::not_found() };
+    let Some(stream) = relay::find(core, name, clock::now()).await else {
+        return respond::not_found();
+    };
     let playable = |window: &Window| window.multivariant(MEDIA_PLAYLIST);
     match wait_for(&stream, limits::HLS_START_WAIT, playable).await {
         Some((_, body)) => playlist(&stream, viewer, body, false),
@@ -56,7 +59,9 @@ pub async fn media(
 ) -> Response<Body> {
     core.counters.hls_requests.of(HlsResource::Playlist).increment();
     let Ok(directives) = Directives::parse(query) else { return bad_directives() };
-    let Some(stream) = core.find(name, clock::now()).await else { return respond::not_found() };
+    let Some(stream) = relay::find(core, name, clock::now()).await else {
+        return respond::not_found();
+    };
     let Some(window) = started(&stream).await else { return respond::not_found() };
     let low_latency = directives.msn.is_some();
     let window = match directives.msn {
@@ -86,7 +91,9 @@ pub async fn ts_media(
     _query: &str,
     viewer: &Viewer<'_>,
 ) -> Response<Body> {
-    let Some(stream) = core.find(name, clock::now()).await else { return respond::not_found() };
+    let Some(stream) = relay::find(core, name, clock::now()).await else {
+        return respond::not_found();
+    };
     core.counters.hls_requests.of(HlsResource::Playlist).increment();
     let enough = |window: &Window| {
         let listed = window.listed().len() >= limits::TS_START_SEGMENTS;

@@ -23,6 +23,7 @@ use crate::core::connection::Connection;
 use crate::io::{Conn, HyperIo};
 use crate::limits;
 use crate::metrics::Closed;
+use crate::relay;
 use crate::stream::Stream;
 
 /// Serves requests until the peer leaves, the connection is closed from outside, or the process
@@ -109,7 +110,7 @@ async fn dispatch(
         Route::Media(name) => hls::media(core, &name, query, &viewer).await,
         Route::TsMedia(name) => hls::ts_media(core, &name, query, &viewer).await,
         Route::Resource { name, uri } => hls::resource(core, &name, &uri, &viewer).await,
-        Route::Flv(name) => match core.find(&name, clock::now()).await {
+        Route::Flv(name) => match relay::find(core, &name, clock::now()).await {
             Some(stream) if !stream.is_ended() => flv(core, connection, stream, head_only),
             _ => respond::not_found(),
         },

@@ -78,6 +78,14 @@ impl Transport {
         self.conn().peer_addr()
     }
 
+    /// As [`Conn::local_addr`].
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.conn().local_addr()
+    }
+
     /// Bytes on the wire.
     #[must_use]
     pub fn received(&self) -> Direction {

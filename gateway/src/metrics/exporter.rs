@@ -94,6 +94,12 @@ impl Totals<'_> {
         self.counts("weir_time_repairs_total", about, |c| &c.time_repairs);
         let about = "Slow players moved on to the newest keyframe.";
         self.count("weir_player_jumps_total", about, |c| &c.player_jumps);
+        self.levels("weir_pushes", "Streams to other servers.", |c| &c.pushes);
+        self.levels("weir_pulls", "Streams from other servers.", |c| &c.pulls);
+        let about = "Connections of pushes and pulls that came to nothing, or ended.";
+        self.counts("weir_relay_failures_total", about, |c| &c.relay_failures);
+        let about = "Players' demands for absent streams that were not passed on.";
+        self.counts("weir_pulls_refused_total", about, |c| &c.pulls_refused);
         self.counts("weir_hls_requests_total", "HLS requests.", |c| &c.hls_requests);
         self.counts("weir_http_responses_total", "HTTP responses.", |c| &c.http_responses);
     }

@@ -1,5 +1,7 @@
 use weir_protocol::flv::SkipReason;
 
+use crate::admin::model::RelayState;
+
 /// A metric's label with all the values it can have.
 pub trait Label: Copy + 'static {
     const NAME: &'static str;
@@ -152,6 +154,76 @@ label! {
         NewTimeline = "new_timeline",
         Aligned = "aligned",
         Resync = "resync",
+    }
+}
+
+label! {
+    PushState as "state" {
+        Connecting = "connecting",
+        Live = "live",
+        Waiting = "waiting",
+    }
+}
+
+impl From<PushState> for RelayState {
+    fn from(state: PushState) -> Self {
+        match state {
+            PushState::Connecting => Self::Connecting,
+            PushState::Live => Self::Live,
+            PushState::Waiting => Self::Waiting,
+        }
+    }
+}
+
+label! {
+    PullState as "state" {
+        Connecting = "connecting",
+        Live = "live",
+        Waiting = "waiting",
+        /// Somebody publishes the stream here.
+        Standby = "standby",
+    }
+}
+
+impl From<PullState> for RelayState {
+    fn from(state: PullState) -> Self {
+        match state {
+            PullState::Connecting => Self::Connecting,
+            PullState::Live => Self::Live,
+            PullState::Waiting => Self::Waiting,
+            PullState::Standby => Self::Standby,
+        }
+    }
+}
+
+label! {
+    /// Why a push or pull had to connect again.
+    RelayFailure as "reason" {
+        /// No connection, or no name for its host.
+        Connect = "connect",
+        /// The server closed it, or it broke.
+        Closed = "closed",
+        /// The server took nothing.
+        Stalled = "stalled",
+        /// The server said nothing.
+        Silent = "silent",
+        /// The server does not want this stream, mostly because of the key.
+        Refused = "refused",
+        /// The server ended the stream.
+        Ended = "ended",
+        Violation = "violation",
+        /// The address leads back to this gateway.
+        Loop = "loop",
+    }
+}
+
+label! {
+    /// Why a player's demand for an absent stream was not passed on to another server.
+    PullRefused as "reason" {
+        /// The server has just not had it.
+        Absent = "absent",
+        /// Too many pulls at once, or in a second.
+        Busy = "busy",
     }
 }
 

@@ -17,6 +17,7 @@ use crate::core::connection::{Connection, Role};
 use crate::io::{ArenaPool, Batch};
 use crate::limits;
 use crate::metrics::{Closed, Label, Refused};
+use crate::relay;
 
 /// What the two tasks of a connection share.
 struct Shared {
@@ -168,7 +169,10 @@ async fn publish(
     let Shared { core, connection, session, .. } = shared;
     match Publishing::begin(core, connection, message_stream, address).await {
         Ok(begun) => match session.borrow_mut().accept_publish(message_stream) {
-            Ok(()) => Ok(Some(begun)),
+            Ok(()) => {
+                relay::begin_pushes(core, &begun.stream);
+                Ok(Some(begun))
+            }
             // What came behind the command broke the protocol: the name must not stay taken.
             Err(error) => {
                 begun.leave(core);
@@ -185,7 +189,7 @@ async fn publish(
 async fn play(shared: &Shared, message_stream: u32, name: &StreamName) {
     let Shared { core, connection, session, player, .. } = shared;
     let busy = player.borrow().is_some();
-    let stream = if busy { None } else { core.find(name, clock::now()).await };
+    let stream = if busy { None } else { relay::find(core, name, clock::now()).await };
     let mut session = session.borrow_mut();
     if let Some(stream) = stream.filter(|stream| !stream.is_ended()) {
         session.accept_play(message_stream);

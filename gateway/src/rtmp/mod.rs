@@ -8,3 +8,5 @@ mod player;
 mod publisher;
 
 pub use connection::serve;
+pub use player::Player;
+pub use publisher::Publishing;

@@ -7,8 +7,9 @@ use bytes::Bytes;
 use tokio::sync::futures::OwnedNotified;
 use weir_protocol::flv::{TagKind, timestamp_ms};
 use weir_protocol::media::{Ticks, TrackKind};
+use weir_protocol::rtmp::PeerCodecs;
 use weir_protocol::rtmp::chunk::Writer;
-use weir_protocol::rtmp::message::MessageHeader;
+use weir_protocol::rtmp::message::{MessageHeader, SET_DATA_FRAME};
 
 use crate::core::Core;
 use crate::io::Batch;
@@ -19,6 +20,7 @@ use crate::stream::{Stream, TrackSet};
 
 pub struct Player {
     pub message_stream: u32,
+    audience: Audience,
     stream: Rc<Stream>,
     writer: Writer,
     cursor: Cursor,
@@ -29,11 +31,33 @@ pub struct Player {
     wants_video: bool,
 }
 
+/// Who is sent the stream.
+enum Audience {
+    Viewer,
+    /// A server to which it is published.
+    Server(PeerCodecs),
+}
+
 impl Player {
     pub fn new(stream: Rc<Stream>, message_stream: u32, writer: Writer) -> Self {
         stream.players.rtmp.set(stream.players.rtmp.get() + 1);
+        Self::with(Audience::Viewer, stream, message_stream, writer)
+    }
+
+    /// Sends the stream as its publisher would, as far as the server takes its codecs.
+    pub fn for_server(
+        stream: Rc<Stream>,
+        message_stream: u32,
+        writer: Writer,
+        takes: PeerCodecs,
+    ) -> Self {
+        Self::with(Audience::Server(takes), stream, message_stream, writer)
+    }
+
+    fn with(audience: Audience, stream: Rc<Stream>, message_stream: u32, writer: Writer) -> Self {
         Self {
             message_stream,
+            audience,
             cursor: stream.join(),
             stream,
             writer,
@@ -76,6 +100,7 @@ impl Player {
             while batch.len() < limits::PLAYER_BATCH_BYTES {
                 let Some(entry) = log.next(&mut self.cursor) else { return };
                 if self.told.as_ref().is_none_or(|told| !Arc::ptr_eq(told, &entry.tracks)) {
+                    self.choose(&entry.tracks);
                     self.write_headers(&entry.tracks, entry.unit.dts, batch);
                     self.told = Some(entry.tracks.clone());
                 }
@@ -88,23 +113,54 @@ impl Player {
         added > 0 || !stream.is_ended()
     }
 
+    /// A server gets the kinds of which it takes every track.
+    fn choose(&mut self, tracks: &TrackSet) {
+        let Audience::Server(codecs) = &self.audience else { return };
+        let takes =
+            |kind| tracks.flv_tracks().filter(|t| t.kind() == kind).all(|t| codecs.take(&t.codec));
+        (self.wants_audio, self.wants_video) = (takes(TrackKind::Audio), takes(TrackKind::Video));
+    }
+
+    /// The codecs that the server does not take.
+    pub fn left_out(&self) -> Vec<&'static str> {
+        let tracks = self.told.iter().flat_map(|told| told.flv_tracks());
+        tracks.filter(|track| !self.wants(track.kind())).map(|track| track.codec.name()).collect()
+    }
+
+    fn wants(&self, kind: TrackKind) -> bool {
+        match kind {
+            TrackKind::Audio => self.wants_audio,
+            TrackKind::Video => self.wants_video,
+        }
+    }
+
     fn write_headers(&self, tracks: &TrackSet, dts: Ticks, batch: &mut Batch) {
         let headers = tracks.headers();
-        self.write(TagKind::Script, dts, &[], &headers.metadata, batch);
+        let (head, to_server) = match self.audience {
+            Audience::Viewer => (&[][..], false),
+            Audience::Server(_) => (SET_DATA_FRAME, true),
+        };
+        self.write(TagKind::Script, dts, head, &headers.metadata, batch);
         if self.told.as_ref().is_none_or(|told| told.tracks != tracks.tracks) {
             for (kind, body) in &headers.sequence {
-                self.write(*kind, dts, &[], body, batch);
+                let left_out = match kind {
+                    TagKind::Audio => !self.wants_audio,
+                    TagKind::Video => !self.wants_video,
+                    TagKind::Script => false,
+                };
+                // A viewer may want later what it does not want now.
+                if !(to_server && left_out) {
+                    self.write(*kind, dts, &[], body, batch);
+                }
             }
         }
     }
 
     fn write_unit(&self, core: &Core, entry: &Entry, batch: &mut Batch) {
         let Some(track) = entry.tracks.flv_track(entry.unit.track) else { return };
-        let wanted = match track.kind() {
-            TrackKind::Audio => self.wants_audio,
-            TrackKind::Video => self.wants_video,
-        };
-        if wanted && let Some(frame) = entry.frame(track, &mut *core.pool.borrow_mut()) {
+        if self.wants(track.kind())
+            && let Some(frame) = entry.frame(track, &mut *core.pool.borrow_mut())
+        {
             let (dts, payload) = (entry.unit.dts, &entry.unit.payload);
             self.write(tag_kind(track), dts, frame.codec_head(), payload, batch);
         }
@@ -118,6 +174,8 @@ impl Player {
 
 impl Drop for Player {
     fn drop(&mut self) {
-        self.stream.players.rtmp.set(self.stream.players.rtmp.get() - 1);
+        if let Audience::Viewer = self.audience {
+            self.stream.players.rtmp.set(self.stream.players.rtmp.get() - 1);
+        }
     }
 }

@@ -181,9 +181,10 @@ impl Publishing {
         }
     }
 
-    /// The stream goes on without this session, for the resume window.
-    pub fn leave(self, core: &Core) {
+    /// The stream goes on without this session, for the resume window. `false` where another session
+    /// has it already.
+    pub fn leave(self, core: &Core) -> bool {
         tracing::info!(stream = %self.stream.name, "publish ends");
-        core.leave(&self.stream, self.generation, clock::now());
+        core.leave(&self.stream, self.generation, clock::now())
     }
 }

@@ -23,6 +23,8 @@ pub struct Owner {
     pub generation: u64,
     pub state: State,
     pub publisher: Option<Publisher>,
+    /// Its pushes to other servers were begun; they last as long as the stream.
+    pub pushed: bool,
     /// Cores that follow this stream with a replica.
     pub followers: Vec<CoreId>,
     pub meters: Meters,
@@ -92,6 +94,7 @@ impl Owner {
             generation,
             state: State::Live,
             publisher: None,
+            pushed: false,
             followers: Vec::new(),
             meters: Meters::default(),
             repairs: Repairs::default(),

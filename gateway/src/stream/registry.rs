@@ -114,6 +114,10 @@ impl Registry {
         vacant.then(|| entries.claim(name, core, Holder::Pull, now))
     }
 
+    pub fn is_vacant(&self, name: &StreamName) -> bool {
+        self.find(name).is_none_or(|entry| entry.holder == Holder::Nobody)
+    }
+
     /// Notes that the holder is gone, unless the name has been claimed anew since `generation`.
     pub fn vacate(&self, name: &StreamName, generation: u64) {
         let mut entries = self.lock();
