@@ -93,7 +93,7 @@ impl Publisher {
 const SMALL: &str = "scale=320:180,fps=15";
 const HEVC: [&str; 14] = [
     "-vf",
-    SMALL,
+    "scale=320:180,fps=15,setparams=color_primaries=bt2020:color_trc=smpte2084:colorspace=bt2020nc",
     "-c:v",
     "libx265",
     "-preset",

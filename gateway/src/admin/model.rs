@@ -1,11 +1,13 @@
 //! What the API tells, as plain data. Field names are the API's.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::AddAssign;
 use std::sync::OnceLock;
 use std::time::{Instant, SystemTime};
 
 use serde::{Serialize, Serializer};
+use weir_protocol::flv::{ColorInfo, MASTERING};
 use weir_protocol::media::{Repairs, Track, TrackKind};
 use weir_protocol::stream_name::StreamName;
 
@@ -95,6 +97,44 @@ pub struct TrackInfo {
     pub channels: Option<u8>,
     /// Measured bits per second.
     pub bitrate: u64,
+    /// As the encoder tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub color: Option<Color>,
+}
+
+/// How a video track is to be shown ([`ColorInfo`]).
+#[derive(Clone, Debug, Serialize)]
+pub struct Color {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bit_depth: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primaries: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matrix: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_fall: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cll: Option<f64>,
+    /// The mastering display's figures by their names in Enhanced RTMP.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub mastering: BTreeMap<&'static str, f64>,
+}
+
+impl From<&ColorInfo> for Color {
+    fn from(color: &ColorInfo) -> Self {
+        let mastering = MASTERING.iter().zip(color.mastering);
+        Self {
+            bit_depth: color.bit_depth,
+            primaries: color.primaries,
+            transfer: color.transfer,
+            matrix: color.matrix,
+            max_fall: color.max_fall,
+            max_cll: color.max_cll,
+            mastering: mastering.filter_map(|((name, _), it)| Some((*name, it?))).collect(),
+        }
+    }
 }
 
 impl TrackInfo {
@@ -117,7 +157,14 @@ impl TrackInfo {
             sample_rate: codec.sample_rate(),
             channels: codec.channels(),
             bitrate,
+            color: None,
         }
+    }
+
+    #[must_use]
+    pub fn with_color(self, color: Option<&ColorInfo>) -> Self {
+        let said = color.filter(|color| **color != ColorInfo::default());
+        Self { color: said.map(Color::from), ..self }
     }
 }
 

@@ -85,7 +85,8 @@ fn stream_info(
         .iter()
         .map(|track| {
             let rate = owner.meters.rate(track.id);
-            TrackInfo::new(track, rate.bits_per_second, rate.units_per_second)
+            let color = owner.tracks().color(track.id);
+            TrackInfo::new(track, rate.bits_per_second, rate.units_per_second).with_color(color)
         })
         .collect();
     let has_video = owner.tracks().has(TrackKind::Video);

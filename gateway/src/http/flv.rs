@@ -84,18 +84,14 @@ impl Drop for FlvBody {
 /// File header (for a new player), metadata and sequence headers. A change of tracks repeats the
 /// latter; the flags of the file header can't be taken back.
 fn push_headers(tags: &mut Slices, tracks: &TrackSet, told: Option<&TrackSet>, dts: Ticks) {
-    let headers = tracks.headers();
     let timestamp_ms = flv::timestamp_ms(dts);
     let mut head = BytesMut::new();
     if told.is_none() {
         let flags = (tracks.has(TrackKind::Video), tracks.has(TrackKind::Audio));
         head.put_slice(&flv::file_header(flags.0, flags.1));
     }
-    put_tag(&mut head, TagKind::Script, timestamp_ms, &headers.metadata);
-    if told.is_none_or(|told| told.tracks != tracks.tracks) {
-        for (kind, body) in &headers.sequence {
-            put_tag(&mut head, *kind, timestamp_ms, body);
-        }
+    for (kind, body) in tracks.announced_after(told) {
+        put_tag(&mut head, kind, timestamp_ms, body);
     }
     tags.push(head.freeze());
 }

@@ -135,23 +135,15 @@ impl Player {
     }
 
     fn write_headers(&self, tracks: &TrackSet, dts: Ticks, batch: &mut Batch) {
-        let headers = tracks.headers();
-        let (head, to_server) = match self.audience {
-            Audience::Viewer => (&[][..], false),
-            Audience::Server(_) => (SET_DATA_FRAME, true),
-        };
-        self.write(TagKind::Script, dts, head, &headers.metadata, batch);
-        if self.told.as_ref().is_none_or(|told| told.tracks != tracks.tracks) {
-            for (kind, body) in &headers.sequence {
-                let left_out = match kind {
-                    TagKind::Audio => !self.wants_audio,
-                    TagKind::Video => !self.wants_video,
-                    TagKind::Script => false,
-                };
-                // A viewer may want later what it does not want now.
-                if !(to_server && left_out) {
-                    self.write(*kind, dts, &[], body, batch);
+        for (kind, body) in tracks.announced_after(self.told.as_deref()) {
+            match (&self.audience, kind) {
+                (Audience::Server(_), TagKind::Script) => {
+                    self.write(kind, dts, SET_DATA_FRAME, body, batch);
                 }
+                (Audience::Server(_), TagKind::Audio) if !self.wants_audio => {}
+                (Audience::Server(_), TagKind::Video) if !self.wants_video => {}
+                // A viewer may want later what it does not want now.
+                _ => self.write(kind, dts, &[], body, batch),
             }
         }
     }

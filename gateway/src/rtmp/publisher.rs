@@ -169,7 +169,7 @@ impl Publishing {
                     self.kinds.push(declared);
                 }
             }
-            Event::Metadata(_) | Event::NewTimeline => {}
+            Event::Metadata(_) | Event::Color(..) | Event::NewTimeline => {}
         }
     }
 

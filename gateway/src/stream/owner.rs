@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use weir_hls::{Packager, Window};
-use weir_protocol::flv::{Event, Metadata};
-use weir_protocol::media::{AccessUnit, Repairs, Ticks};
+use weir_protocol::flv::{ColorInfo, Event, Metadata};
+use weir_protocol::media::{AccessUnit, Repairs, Ticks, Track, TrackId};
 
 use super::gate::{Flow, Gate};
 use super::left_out;
 use super::left_out::{LeftOut, UnknownCodecs};
 use super::log::{Item, Log};
 use super::meter::Meters;
-use super::track_set::{SharedTracks, TrackSet};
+use super::track_set::{Colors, SharedTracks, TrackSet};
 use crate::clock;
 use crate::core::CoreId;
 
@@ -37,6 +37,7 @@ pub struct Owner {
     /// The session has sent its first access unit.
     heard: bool,
     metadata: Metadata,
+    colors: Colors,
     tracks: SharedTracks,
     timeline: Timeline,
 }
@@ -103,6 +104,7 @@ impl Owner {
             gate: Gate::default(),
             heard: false,
             metadata: Metadata::default(),
+            colors: Colors::new(),
             tracks: Arc::default(),
             timeline: Timeline::default(),
         }
@@ -117,6 +119,7 @@ impl Owner {
         self.heard = false;
         self.unknown_codecs = UnknownCodecs::default();
         self.metadata = Metadata::default();
+        self.colors.clear();
         if self.timeline.last.is_some() {
             self.timeline.restart = true;
             self.packager.discontinuity();
@@ -133,6 +136,7 @@ impl Owner {
                 self.anchor_wall_clock();
                 self.gate.push(unit);
             }
+            Event::Color(track, color) => self.take_color(track, color, items),
             Event::NewTimeline => self.packager.discontinuity(),
             Event::Skipped(_) => {}
         }
@@ -198,9 +202,20 @@ impl Owner {
             return;
         }
         self.metadata = metadata;
+        self.tell_again(items);
+    }
+
+    /// What takes back an earlier colour is kept like any other: there are few tracks.
+    fn take_color(&mut self, track: TrackId, color: ColorInfo, items: &mut Vec<Item>) {
+        self.colors.retain(|(known, _)| *known != track);
+        self.colors.push((track, color));
+        self.tell_again(items);
+    }
+
+    /// The same tracks, of which something else is known.
+    fn tell_again(&mut self, items: &mut Vec<Item>) {
         if !self.tracks.tracks.is_empty() {
-            let tracks = self.tracks.tracks.clone();
-            self.set_tracks(TrackSet::new(tracks, self.metadata.clone()), items);
+            self.tell(self.tracks.tracks.clone(), items);
         }
     }
 
@@ -209,7 +224,7 @@ impl Owner {
             match flow {
                 Flow::Tracks(tracks) => {
                     self.packager.set_tracks(&tracks);
-                    self.set_tracks(TrackSet::new(tracks, self.metadata.clone()), items);
+                    self.tell(tracks, items);
                     log.forget_join_point();
                 }
                 Flow::Unit(unit) => {
@@ -225,7 +240,8 @@ impl Owner {
         }
     }
 
-    fn set_tracks(&mut self, tracks: TrackSet, items: &mut Vec<Item>) {
+    fn tell(&mut self, tracks: Vec<Track>, items: &mut Vec<Item>) {
+        let tracks = TrackSet::new(tracks, self.metadata.clone()).with_colors(self.colors.clone());
         if *self.tracks == tracks {
             return;
         }

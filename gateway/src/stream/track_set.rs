@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use weir_protocol::flv::{self, Metadata, TagKind};
+use weir_protocol::flv::{self, ColorInfo, Metadata, TagKind};
 use weir_protocol::media::{Track, TrackId, TrackKind};
 
 /// Tracks with their configuration and the publisher's metadata: one epoch. Immutable and shared by
@@ -12,19 +12,28 @@ use weir_protocol::media::{Track, TrackId, TrackKind};
 pub struct TrackSet {
     pub tracks: Vec<Track>,
     pub metadata: Metadata,
+    /// Of those video tracks whose encoder tells it.
+    pub colors: Colors,
     headers: OnceLock<Headers>,
 }
 
+pub type Colors = Vec<(TrackId, ColorInfo)>;
+
 /// FLV tag bodies that a player must have before the first access unit.
 #[derive(Debug)]
-pub struct Headers {
-    pub metadata: Bytes,
-    pub sequence: Vec<(TagKind, Bytes)>,
+struct Headers {
+    metadata: Bytes,
+    sequence: Vec<(TagKind, Bytes)>,
+    color: Option<Bytes>,
 }
 
 impl TrackSet {
     pub fn new(tracks: Vec<Track>, metadata: Metadata) -> Self {
-        Self { tracks, metadata, headers: OnceLock::new() }
+        Self { tracks, metadata, ..Self::default() }
+    }
+
+    pub fn with_colors(self, colors: Colors) -> Self {
+        Self { colors, ..self }
     }
 
     pub fn has(&self, kind: TrackKind) -> bool {
@@ -51,8 +60,24 @@ impl TrackSet {
         self.flv_tracks().find(|track| track.id == id)
     }
 
+    pub fn color(&self, id: TrackId) -> Option<&ColorInfo> {
+        self.colors.iter().find(|(track, _)| *track == id).map(|(_, color)| color)
+    }
+
+    /// The tag bodies that a player gets before the first unit of this set, when it was told another
+    /// one before: sequence headers only where a track is another one.
+    pub fn announced_after(&self, told: Option<&Self>) -> impl Iterator<Item = (TagKind, &Bytes)> {
+        let headers = self.headers();
+        let is_new = told.is_none_or(|told| told.tracks != self.tracks);
+        let sequence = headers.sequence.iter().filter(move |_| is_new);
+        let color = headers.color.iter().map(|body| (TagKind::Video, body));
+        std::iter::once((TagKind::Script, &headers.metadata))
+            .chain(sequence.map(|(kind, body)| (*kind, body)))
+            .chain(color)
+    }
+
     /// Made once per set, by the first player that needs them.
-    pub fn headers(&self) -> &Headers {
+    fn headers(&self) -> &Headers {
         self.headers.get_or_init(|| {
             let tracks: Vec<Track> = self.flv_tracks().cloned().collect();
             Headers {
@@ -61,6 +86,7 @@ impl TrackSet {
                     .iter()
                     .filter_map(|track| Some((tag_kind(track), flv::sequence_header(track)?)))
                     .collect(),
+                color: tracks.iter().find_map(|track| self.color(track.id)?.body(track)),
             }
         })
     }
@@ -73,10 +99,12 @@ pub fn tag_kind(track: &Track) -> TagKind {
     }
 }
 
-/// Same configuration and metadata: nothing to tell the players.
+/// Same configuration, metadata and colour: nothing to tell the players.
 impl PartialEq for TrackSet {
     fn eq(&self, other: &Self) -> bool {
-        self.tracks == other.tracks && self.metadata == other.metadata
+        self.tracks == other.tracks
+            && self.metadata == other.metadata
+            && self.colors == other.colors
     }
 }
 

@@ -114,7 +114,7 @@ pub(super) mod body_type {
 pub(super) const VIDEO_EX_HEADER: u8 = 0x80;
 pub(super) const FRAME_TYPE_KEY: u8 = 1;
 pub(super) const FRAME_TYPE_INTER: u8 = 2;
-const FRAME_TYPE_COMMAND: u8 = 5;
+pub(super) const FRAME_TYPE_COMMAND: u8 = 5;
 pub(super) const LEGACY_AVC: u8 = 7;
 /// What encoders agreed on before Enhanced RTMP.
 const LEGACY_HEVC: u8 = 12;
@@ -136,6 +136,8 @@ pub(super) struct Message {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Configuration(Bytes),
+    /// AMF of a video track: its colour.
+    Metadata(Bytes),
     Frame {
         called_keyframe: bool,
         composition_offset: Ticks,
@@ -146,7 +148,7 @@ pub(super) enum Part {
 }
 
 /// Hands each track's share of an audio or video body to `each`. Commands, ends of sequences and
-/// colour or channel information give nothing.
+/// channel information give nothing.
 pub(super) fn parse(
     kind: TrackKind,
     body: Bytes,
@@ -248,6 +250,7 @@ impl Enhanced {
                 let Self { called_keyframe, fraction, .. } = *self;
                 Part::Frame { called_keyframe, composition_offset, fraction, data }
             }
+            (body_type::METADATA, TrackKind::Video) => Part::Metadata(data),
             (body_type::SEQUENCE_END | body_type::METADATA, _)
             | (body_type::MPEG2TS_SEQUENCE_START, TrackKind::Video) => return Ok(None),
             _ => return Err(SkipReason::Unknown),

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::body::{self, Message, Part};
-use super::{Metadata, SkipReason, TagKind};
+use super::{ColorInfo, Metadata, SkipReason, TagKind};
 use crate::media::normalise::{Arrival, Normaliser, Repairs};
-use crate::media::{AccessUnit, Ticks, Track, TrackKind};
+use crate::media::{AccessUnit, Ticks, Track, TrackId, TrackKind};
 use crate::pool::Pool;
 use track::TrackState;
 
@@ -19,6 +19,8 @@ pub enum Event {
     /// every track told of has frames. For video that access unit is a keyframe.
     Track(Track),
     Unit(AccessUnit),
+    /// How a video track is to be shown, from its next access unit on. The default takes it back.
+    Color(TrackId, ColorInfo),
     /// The encoder started its clock again: a discontinuity for players, though the timeline and
     /// the tracks go on.
     NewTimeline,
@@ -78,6 +80,11 @@ impl Demuxer {
         let track = self.track(&message).ok_or(SkipReason::TooManyTracks)?;
         let (called_keyframe, composition_offset, fraction, data) = match message.part {
             Part::Configuration(record) => return track.configure(&record),
+            Part::Metadata(body) => {
+                let color = ColorInfo::parse(&body).ok_or(SkipReason::Unknown)?;
+                self.events.push_back(Event::Color(message.track, color));
+                return Ok(());
+            }
             Part::Frame { called_keyframe, composition_offset, fraction, data } => {
                 (called_keyframe, composition_offset, fraction, data)
             }

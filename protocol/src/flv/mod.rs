@@ -2,6 +2,7 @@
 //! (Adobe FLV v10.1, annex E; Enhanced RTMP v1 and v2).
 
 mod body;
+mod color_info;
 mod demux;
 mod metadata;
 mod mux;
@@ -11,6 +12,7 @@ mod tag;
 mod tests;
 
 pub use body::four_cc;
+pub use color_info::{ColorInfo, MASTERING};
 pub use demux::{Demuxer, Event};
 pub use metadata::Metadata;
 pub use mux::{UnitHeader, metadata, sequence_header, timestamp_ms, unit_header};

@@ -27,6 +27,7 @@ fn describe(event: Event) -> String {
             let len = unit.payload.len();
             format!("unit {}{key} at {dts} {offset:+} of {len}", unit.track.0)
         }
+        Event::Color(track, color) => format!("color {} {:?}", track.0, color.primaries),
         Event::NewTimeline => "new timeline".to_owned(),
         Event::Skipped(reason) => format!("skipped: {reason}"),
     }

@@ -55,7 +55,7 @@ impl Stream {
             Event::Unit(unit) => self.unit(&unit),
             Event::Metadata(metadata) => drop(flv::metadata(&self.tracks, &metadata)),
             Event::NewTimeline => self.packager.discontinuity(),
-            Event::Skipped(_) => {}
+            Event::Skipped(_) | Event::Color(..) => {}
         }
     }
 

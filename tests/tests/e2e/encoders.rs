@@ -4,6 +4,7 @@ use std::thread;
 
 use weir_e2e::publisher::Publisher;
 use weir_e2e::recorder::record;
+use weir_e2e::script::FlvPlayer;
 use weir_e2e::sync::Marks;
 use weir_e2e::{Backend, Gateway, validate};
 
@@ -34,6 +35,7 @@ fn obs(backend: Backend) {
 fn codecs_of_enhanced_rtmp(backend: Backend) {
     let mut gateway = Gateway::start(backend, &[]);
     publish_and_check(&mut gateway, &Publisher::ENHANCED, &["fmp4"], 0.1);
+    color_is_passed_on(&gateway);
     for (encoder, video, audio) in
         [("hevc", "hvc1", "mp4a"), ("av1", "av01", "opus"), ("vp9", "vp09", "opus")]
     {
@@ -41,6 +43,17 @@ fn codecs_of_enhanced_rtmp(backend: Backend) {
             gateway.client().get(&gateway.http(&format!("live/{encoder}/index.m3u8"))).text();
         assert!(master.contains(video) && master.contains(audio), "{encoder}: {master}");
     }
+}
+
+/// What the encoder of HEVC says of its colours is in the API, and reaches players.
+fn color_is_passed_on(gateway: &Gateway) {
+    let info = gateway.stream("live/hevc").expect("the stream");
+    let color = &info["tracks"][0]["color"];
+    let said = ["primaries", "transfer", "matrix"].map(|name| color[name].as_f64());
+    assert_eq!(said, [Some(9.0), Some(16.0), Some(9.0)], "{info}");
+    let mut player = FlvPlayer::start(gateway.http_connection(), "/live/hevc.flv");
+    let mut told = std::iter::from_fn(|| player.next_tag()).take(8);
+    assert!(told.any(|tag| tag.body.starts_with(b"\xd4hvc1\x02\0\x09colorInfo")));
 }
 
 fn sound_of_enhanced_rtmp(backend: Backend) {

@@ -1,4 +1,9 @@
+use std::sync::Arc;
+
 use super::*;
+use crate::amf0::{Value, encode_all};
+use crate::codec::{CodecConfig, avc, hevc};
+use crate::media::{Track, TrackId};
 
 #[test]
 fn hevc_is_understood_under_three_names() {
@@ -62,6 +67,57 @@ fn av1_and_vp9_take_from_keyframes_what_headers_lack() {
             "unit 0 key at 120 +0 of 16",
         ],
     );
+}
+
+/// What an encoder tells of colour comes out as it went in; a reset takes it back.
+#[test]
+fn color_is_read_and_written() {
+    let object = |properties: &[(&str, Value)]| {
+        Value::Object(properties.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect())
+    };
+    let said = object(&[
+        (
+            "colorConfig",
+            object(&[
+                ("bitDepth", 10.0.into()),
+                ("colorPrimaries", 9.0.into()),
+                ("transferCharacteristics", 16.0.into()),
+                ("matrixCoefficients", 300.0.into()),
+            ]),
+        ),
+        ("hdrCll", object(&[("maxFall", 400.0.into()), ("maxCLL", f64::NAN.into())])),
+        ("hdrMdcv", object(&[("redX", 0.708.into()), ("redY", (-1.0).into())])),
+        ("more", "x".into()),
+    ]);
+    let parse = |values: &[Value]| ColorInfo::parse(&encode_all(values));
+    let color = parse(&["other".into(), Value::Null, "colorInfo".into(), said]).unwrap();
+    let mut expected = ColorInfo {
+        bit_depth: Some(10.0),
+        primaries: Some(9.0),
+        transfer: Some(16.0),
+        max_fall: Some(400.0),
+        ..ColorInfo::default()
+    };
+    expected.mastering[0] = Some(0.708);
+    assert_eq!(color, expected);
+
+    let (config, _) = hevc::Config::parse(&hex(HVCC)).unwrap();
+    let track = Track { id: TrackId(0), codec: Arc::new(CodecConfig::Hevc(config)) };
+    let mut demuxer = Demuxer::default();
+    demuxer.push(TagKind::Video, 0, color.body(&track).unwrap(), &mut HeapPool::default());
+    assert_eq!(demuxer.poll(), Some(Event::Color(TrackId(0), expected)));
+
+    for reset in [Value::Undefined, Value::Object(vec![])] {
+        let color = parse(&["colorInfo".into(), reset]).unwrap();
+        assert_eq!(color, ColorInfo::default());
+        assert_eq!(color.body(&track), None);
+    }
+    for nothing in [&["x".into(), Value::Null][..], &["colorInfo".into()], &[]] {
+        assert_eq!(parse(nothing), None);
+    }
+    let (config, _) = avc::Config::parse(&hex(AVCC)).unwrap();
+    let legacy = Track { id: TrackId(0), codec: Arc::new(CodecConfig::Avc(config)) };
+    assert_eq!(color.body(&legacy), None, "its players know no metadata frames");
 }
 
 #[test]
