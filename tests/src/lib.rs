@@ -12,6 +12,7 @@ pub mod http;
 pub mod http_connection;
 pub mod media;
 pub mod mp4;
+pub mod nginx_rtmp;
 pub mod obs;
 pub mod playlist;
 pub mod process;

@@ -40,7 +40,7 @@ impl RtmpServer {
         socket.set_read_timeout(Some(COMES_WITHIN)).expect("a socket option");
         let now = Instant::now();
         let session = ServerSession::new(Limits::default(), 1, HeapPool::default(), now);
-        ServedClient { socket, session, events: VecDeque::new() }
+        ServedClient { socket, session, unknown: None, events: VecDeque::new() }
     }
 }
 
@@ -48,6 +48,8 @@ impl RtmpServer {
 pub struct ServedClient {
     pub socket: TcpStream,
     pub session: ServerSession<HeapPool>,
+    /// A word that this server does not know, so that it says another one of the same length.
+    pub unknown: Option<(&'static [u8; 4], &'static [u8; 4])>,
     events: VecDeque<Event>,
 }
 
@@ -79,8 +81,20 @@ impl ServedClient {
     pub fn answer(&mut self) {
         while let Some(output) = self.session.poll_output() {
             match output {
-                // The client may be gone.
-                Output::Send(bytes) => drop(self.socket.write_all(&bytes)),
+                Output::Send(bytes) => {
+                    let mut bytes = bytes.to_vec();
+                    if let Some((word, instead)) = self.unknown {
+                        let places = 0..bytes.len().saturating_sub(word.len());
+                        for at in places {
+                            let here = &mut bytes[at..at + word.len()];
+                            if here == word {
+                                here.copy_from_slice(instead);
+                            }
+                        }
+                    }
+                    // The client may be gone.
+                    let _ = self.socket.write_all(&bytes);
+                }
                 Output::Event(event) => self.events.push_back(event),
             }
         }

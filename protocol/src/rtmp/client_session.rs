@@ -7,10 +7,10 @@ use crate::amf0::Value;
 use crate::flv::{Tag, TagKind};
 use crate::limits::Limits;
 use crate::pool::Pool;
-use crate::rtmp::chunk::{Sink, Writer};
+use crate::rtmp::chunk::Writer;
 use crate::rtmp::command::Command;
 use crate::rtmp::enhanced::{self, PeerCodecs};
-use crate::rtmp::link::Link;
+use crate::rtmp::link::{Link, Queue};
 use crate::rtmp::message::{self, Message, MessageHeader, SET_DATA_FRAME, UserControl, kind};
 use crate::rtmp::{Error, Output, RtmpUrl, Waiting};
 
@@ -71,6 +71,14 @@ mod transaction {
 
 /// Servers know this name as that of an encoder which wants releaseStream and FCPublish answered.
 const FLASH_VERSION: &str = "FMLE/3.0 (compatible; Weir)";
+
+/// What Adobe's player says that it decodes (RTMP 1.0 §7.2.1.1): old servers send what they are told.
+const PLAYER: [(&str, f64); 4] = [
+    ("capabilities", 15.0),
+    ("audioCodecs", 4071.0),
+    ("videoCodecs", 252.0),
+    ("videoFunction", 1.0),
+];
 
 /// What a player asks servers to send ahead, in milliseconds.
 const BUFFER_MS: u32 = 1000;
@@ -225,10 +233,16 @@ impl<P: Pool> ClientSession<P> {
             ("tcUrl", self.url.tc_url().as_str().into()),
         ]
         .map(|(name, value)| (name.to_owned(), value));
+        let decodes: &[(&str, f64)] = match self.purpose {
+            Purpose::Publish => &[],
+            Purpose::Play => &PLAYER,
+        };
+        let decodes = decodes.iter().map(|&(name, value)| (name.to_owned(), value.into()));
+        let about = about.into_iter().chain(decodes).chain(enhanced::properties());
         let connect = Command {
             name: "connect".to_owned(),
             transaction: transaction::CONNECT,
-            object: Value::Object(about.into_iter().chain(enhanced::properties()).collect()),
+            object: Value::Object(about.collect()),
             arguments: Vec::new(),
         };
         self.link.send_command(0, &connect);
@@ -363,26 +377,4 @@ fn rejected(information: Option<&Value>) -> Error {
         value.and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     Error::Rejected { code: text("code"), description: text("description") }
-}
-
-/// Slices smaller than this are copied next to the headers: cheaper than an output of their own.
-const SMALL_BYTES: usize = 512;
-
-struct Queue<'a, P: Pool> {
-    outputs: &'a mut VecDeque<Output<ClientEvent>>,
-    link: &'a mut Link<P>,
-}
-
-impl<P: Pool> Sink for Queue<'_, P> {
-    fn small(&mut self, bytes: &[u8]) {
-        self.link.out.extend_from_slice(bytes);
-    }
-
-    fn shared(&mut self, bytes: Bytes) {
-        if bytes.len() < SMALL_BYTES {
-            return self.small(&bytes);
-        }
-        self.outputs.extend(self.link.take_output().map(Output::Send));
-        self.outputs.push_back(Output::Send(bytes));
-    }
 }

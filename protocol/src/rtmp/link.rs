@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -6,11 +7,11 @@ use crate::limits::{
     DEFAULT_CHUNK_SIZE, Limits, MAX_PONGS, MIN_ACK_WINDOW, OUT_CHUNK_SIZE, OUT_WINDOW, RATE_WINDOW,
 };
 use crate::pool::Pool;
-use crate::rtmp::Error;
-use crate::rtmp::chunk::{Reader, Writer};
+use crate::rtmp::chunk::{Reader, Sink, Writer};
 use crate::rtmp::command::Command;
 use crate::rtmp::handshake::Handshake;
 use crate::rtmp::message::{Message, MessageHeader, UserControl, kind, leading_u32};
+use crate::rtmp::{Error, Output};
 
 /// What both ends of a connection have alike: the handshake, chunks both ways, acknowledgements
 /// and pings. The sessions see only commands and media.
@@ -149,6 +150,29 @@ impl<P: Pool> Link<P> {
     /// What is to be sent.
     pub(super) fn take_output(&mut self) -> Option<Bytes> {
         if self.out.is_empty() { None } else { Some(std::mem::take(&mut self.out).into()) }
+    }
+}
+
+/// Slices smaller than this are copied next to the headers: cheaper than an output of their own.
+const SMALL_BYTES: usize = 512;
+
+/// Media among a session's outputs, behind what the link has to send.
+pub(super) struct Queue<'a, P: Pool, E> {
+    pub(super) outputs: &'a mut VecDeque<Output<E>>,
+    pub(super) link: &'a mut Link<P>,
+}
+
+impl<P: Pool, E> Sink for Queue<'_, P, E> {
+    fn small(&mut self, bytes: &[u8]) {
+        self.link.out.extend_from_slice(bytes);
+    }
+
+    fn shared(&mut self, bytes: Bytes) {
+        if bytes.len() < SMALL_BYTES {
+            return self.small(&bytes);
+        }
+        self.outputs.extend(self.link.take_output().map(Output::Send));
+        self.outputs.push_back(Output::Send(bytes));
     }
 }
 

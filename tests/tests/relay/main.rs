@@ -2,6 +2,7 @@
 
 mod pull;
 mod push;
+mod targets;
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use weir_e2e::media::{GOP, Mark, frame, frames, marks, pictures};
+use weir_e2e::media::{self, GOP, Mark, frame, frames, marks, pictures};
 use weir_e2e::rtmp_client::RtmpClient;
 use weir_e2e::rtmp_server::RtmpServer;
 use weir_e2e::script::{FlvPlayer, SOON, publish};
 use weir_e2e::{Backend, Gateway, wait_until};
+use weir_protocol::flv::{Tag, TagKind};
+use weir_protocol::rtmp::Event;
 
 use crate::{
     Relays, again, beside, is_live, kill, process_log, relay_when, relays, start,
@@ -166,11 +168,9 @@ fn a_target_is_told_the_end() {
         assert!(connect.enhanced && connect.tc_url.ends_with("/app"));
         assert_eq!(origin.client().delete(&origin.admin("api/v1/streams/live/a")).status, 204);
         let events: Vec<_> = std::iter::from_fn(|| client.next_event()).collect();
-        let media = |event: &weir_protocol::rtmp::Event| {
-            matches!(event, weir_protocol::rtmp::Event::Media { .. })
-        };
+        let media = |event: &Event| matches!(event, Event::Media { .. });
         let rest: Vec<_> = events.iter().filter(|event| !media(event)).collect();
-        let [weir_protocol::rtmp::Event::Unpublish { .. }] = rest[..] else { panic!("{rest:?}") };
+        let [Event::Unpublish { .. }] = rest[..] else { panic!("{rest:?}") };
         assert!(events.iter().any(media));
     }
 }
@@ -208,9 +208,7 @@ fn a_target_that_takes_nothing_hurts_nobody() {
         let mut awake = server.accept();
         awake.accept_publish();
         let first = std::iter::from_fn(|| awake.next_event()).find_map(|event| match event {
-            weir_protocol::rtmp::Event::Media { body, .. } => {
-                marks(&body).into_iter().find(|mark| mark.video)
-            }
+            Event::Media { body, .. } => marks(&body).into_iter().find(|mark| mark.video),
             _ => None,
         });
         assert!(first.is_some_and(|mark| mark.number.is_multiple_of(GOP)), "{first:?}");
@@ -247,4 +245,62 @@ fn a_push_to_itself_is_refused() {
         let stream = origin.stream("live/a").expect("the stream");
         assert_eq!(stream["publisher"]["address"], local, "{stream}");
     }
+}
+
+/// A codec that the server has not named in its answer to connect is not sent to it.
+#[test]
+fn a_target_gets_the_codecs_that_it_takes() {
+    for backend in Backend::ALL {
+        let server = RtmpServer::listen();
+        let holder = start(backend);
+        let url = format!("rtmp://{}/app/key", server.address());
+        let origin = beside(&holder, backend, &Relays::default().push("live/a", &url), &[]);
+        let mut publisher = origin.rtmp_client();
+        assert_eq!(publisher.ask_to_publish("a"), "NetStream.Publish.Start");
+        let sound = |tag: &Tag| tag.kind == TagKind::Audio;
+        publisher.send(&media::headers().into_iter().filter(sound).collect::<Vec<_>>());
+        publisher.send(&[hevc(0, SEQUENCE_START, HVCC)]);
+        let mut send = |from, to| {
+            for (number, tag) in frames(1, from, to).into_iter().filter(sound).enumerate() {
+                let picture = hevc(tag.timestamp_ms, CODED_FRAMES_X, &keyframe(number));
+                publisher.send(&[picture, tag]);
+            }
+        };
+        send(0, GOP);
+        let mut client = server.accept();
+        client.unknown = Some((b"hvc1", b"hvcX"));
+        client.accept_publish();
+        relay_when(&origin, "a live push", server.address(), is_live);
+        send(GOP, 2 * GOP);
+        let mut kinds = Vec::new();
+        while kinds.iter().filter(|kind| **kind == TagKind::Audio).count() < 2 {
+            match client.next_event() {
+                Some(Event::Media { kind, .. }) => kinds.push(kind),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(!kinds.contains(&TagKind::Video), "{kinds:?}");
+        let left_out = |relay: &serde_json::Value| relay["left_out"].is_array();
+        let relay = relay_when(&origin, "what is left out", server.address(), left_out);
+        assert_eq!(relay["left_out"], serde_json::json!(["hevc"]), "{relay}");
+    }
+}
+
+const SEQUENCE_START: u8 = 0;
+const CODED_FRAMES_X: u8 = 3;
+
+/// Main, 320x240.
+const HVCC: &[u8] = b"\x01\x01\x60\0\0\0\x90\0\0\0\0\0\x3c\xf0\0\xfc\xfd\xf8\xf8\0\0\x0f\x03\x20\0\x01\
+    \0\x18\x40\x01\x0c\x01\xff\xff\x01\x60\0\0\x03\0\x90\0\0\x03\0\0\x03\0\x3c\x95\x98\x09\x21\0\x01\0\x29\
+    \x42\x01\x01\x01\x60\0\0\x03\0\x90\0\0\x03\0\0\x03\0\x3c\xa0\x0a\x08\x0f\x16\x59\x59\xa4\x93\x2b\xc0\x5a\
+    \x70\x80\0\0\x03\0\x80\0\0\x0c\x04\x22\0\x01\0\x07\x44\x01\xc1\x72\xb4\x62\x40";
+
+fn hevc(timestamp_ms: u32, body_type: u8, data: &[u8]) -> Tag {
+    let body = [&[0x90 | body_type], &b"hvc1"[..], data].concat();
+    Tag { kind: TagKind::Video, timestamp_ms, body: body.into() }
+}
+
+/// An IDR picture's NAL unit behind its length.
+fn keyframe(number: usize) -> Vec<u8> {
+    [&[0, 0, 0, 40, 0x26, 1], &[number as u8 | 1; 38][..]].concat()
 }
