@@ -41,6 +41,7 @@ pub struct Config {
     pub limits: ConnectionLimits,
     pub timeouts: Timeouts,
     pub publish: Publish,
+    pub rtmp_play: RtmpPlay,
     pub publish_keys: Vec<PublishKey>,
     pub relays: Rules,
 }
@@ -71,6 +72,7 @@ pub struct Timeouts {
     pub idle: Duration,
     pub http_header: Duration,
     pub send_stall: Duration,
+    pub player_silence: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +92,26 @@ pub enum Conflict {
 impl Conflict {
     pub const ALL: [Self; 2] = [Self::Takeover, Self::Refuse];
     pub const NAMES: [&'static str; 2] = ["takeover", "refuse"];
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RtmpPlay {
+    pub absent: Absent,
+    pub wait: Duration,
+}
+
+/// What an RTMP player gets that asks for a stream which nobody publishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// The answer that it is not there, at once.
+    End,
+    /// The stream, when it comes in time.
+    Wait,
+}
+
+impl Absent {
+    pub const ALL: [Self; 2] = [Self::End, Self::Wait];
+    pub const NAMES: [&'static str; 2] = ["end", "wait"];
 }
 
 /// Which kernel interface moves the bytes.
@@ -128,7 +150,9 @@ impl Default for Config {
                 idle: Duration::from_secs(30),
                 http_header: Duration::from_secs(10),
                 send_stall: Duration::from_secs(10),
+                player_silence: Duration::from_secs(60),
             },
+            rtmp_play: RtmpPlay { absent: Absent::End, wait: Duration::from_secs(30) },
             publish: Publish { conflict: Conflict::Takeover },
             publish_keys: Vec::new(),
             relays: Rules::default(),

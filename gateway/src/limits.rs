@@ -43,6 +43,10 @@ pub const ADMIN_CONNECTIONS: usize = 64;
 /// network must not keep the encoder out that comes back by another one 3 s later.
 pub const PUBLISHER_SILENCE: Duration = Duration::from_secs(2);
 
+/// Players of one address that wait for a stream to begin, on each core: a household or a test wall,
+/// not everybody behind a proxy. Further ones are answered as if `rtmp_play.absent` were `end`.
+pub const WAITING_PLAYERS_PER_ADDRESS: usize = 64;
+
 /// A core answers within one turn of its loop, well under a millisecond. One that has not answered
 /// after 2 s is stuck, and the operator should learn that now: kubelet's and Prometheus's own
 /// default limits are 1 s and 10 s.

@@ -10,7 +10,7 @@ use weir_protocol::flv::{Tag, TagKind};
 use weir_protocol::limits::DEFAULT_CHUNK_SIZE;
 use weir_protocol::rtmp::chunk::Writer;
 use weir_protocol::rtmp::command::{Command, object};
-use weir_protocol::rtmp::message::{Message, MessageHeader, kind};
+use weir_protocol::rtmp::message::{Message, MessageHeader, UserControl, kind};
 
 use crate::replay::handshake::{Form, Hello};
 use crate::rtmp_peer::{Next, Peer};
@@ -200,6 +200,25 @@ impl RtmpClient {
             Next::Nothing => panic!("nothing came"),
             Next::Wrong(error) => panic!("what came is wrong: {error}"),
         }
+    }
+
+    /// Waits for a ping, and gives its timestamp; `None` at the end of the connection.
+    pub fn next_ping(&mut self) -> Option<u32> {
+        loop {
+            let message = self.next_message()?;
+            if message.header.kind == kind::USER_CONTROL
+                && let Some(UserControl::Ping(timestamp)) = UserControl::parse(&message.body)
+            {
+                return Some(timestamp);
+            }
+        }
+    }
+
+    /// # Errors
+    /// When the connection is gone.
+    pub fn try_pong(&mut self, timestamp: u32) -> io::Result<()> {
+        let answer = UserControl::Pong(timestamp).encode();
+        self.try_write(MessageHeader::control(kind::USER_CONTROL), &answer)
     }
 
     /// Publishes a tag. An error means that the gateway has closed the connection.

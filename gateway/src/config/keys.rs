@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::value::{Choice, Kind};
-use super::{Config, Conflict, IoChoice};
+use super::{Absent, Config, Conflict, IoChoice};
 
 /// One setting, as the file, the environment, the command line and the reference know it.
 #[derive(Debug)]
@@ -114,6 +114,22 @@ pub static KEYS: &[Key] = &[
                 taken over in any case.",
     },
     Key {
+        name: "rtmp_play.absent",
+        kind: Kind::Choice(Choice {
+            words: &Absent::NAMES,
+            set: |config, choice| config.rtmp_play.absent = Absent::ALL[choice],
+            get: |config| config.rtmp_play.absent as usize,
+        }),
+        about: "When an RTMP player asks for a stream that nobody publishes: `end` tells it so at \
+                once; `wait` keeps it, and its play begins with the stream. A player whose stream \
+                ends is told so in any case, and kept in the same way for when it comes back.",
+    },
+    Key {
+        name: "rtmp_play.wait",
+        kind: Kind::Duration(s(1)..=s(3600), |config| &mut config.rtmp_play.wait),
+        about: "How long an RTMP player is kept waiting for its stream.",
+    },
+    Key {
         name: "hls.segment",
         kind: Kind::Duration(ms(500)..=s(30), |config| &mut config.hls.segment),
         about: "Target duration of a segment. Segments are cut at keyframes, so the encoder's \
@@ -168,5 +184,11 @@ pub static KEYS: &[Key] = &[
         kind: Kind::Duration(s(1)..=s(600), |config| &mut config.timeouts.send_stall),
         about: "A player that takes no byte for so long, while there are some for it, is \
                 disconnected.",
+    },
+    Key {
+        name: "timeouts.player_silence",
+        kind: Kind::Duration(s(3)..=s(3600), |config| &mut config.timeouts.player_silence),
+        about: "An RTMP player to which no media goes, because it pauses or its stream does, is \
+                pinged; one that answers nothing for so long is disconnected.",
     },
 ];

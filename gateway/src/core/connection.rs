@@ -1,14 +1,16 @@
 //! The connections of one core: who they are, and how they are ended from outside.
 
 use std::cell::{Cell, RefCell};
-use std::net::{Shutdown, SocketAddr};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::rc::Rc;
 use std::time::Instant;
 
 use slab::Slab;
+use tokio::sync::Notify;
 use weir_protocol::stream_name::StreamName;
 
 use super::CoreId;
+use super::admission::payer;
 use crate::io;
 use crate::metrics::{Closed, Counters, Transport};
 
@@ -23,6 +25,10 @@ pub struct Connection {
     pub stream: RefCell<Option<StreamName>>,
     /// `flashVer` or `User-Agent`.
     pub agent: RefCell<Option<String>>,
+    /// Wakes the task that sends.
+    pub news: Notify,
+    wake_at: Cell<Option<Instant>>,
+    woken: Cell<bool>,
     deadline: Cell<Option<(Instant, Closed)>>,
     closed: Cell<Option<Closed>>,
     /// Bytes in and out that the metrics know of.
@@ -35,6 +41,8 @@ pub enum Role {
     Rtmp,
     RtmpPublisher,
     RtmpPlayer,
+    /// Of a stream that is not there (yet).
+    RtmpWaiting,
     /// To another server, which is sent a stream.
     Push,
     /// To another server, from which a stream comes.
@@ -57,9 +65,12 @@ impl Connection {
 
     pub fn transport(&self) -> Transport {
         match self.role.get() {
-            Role::Rtmp | Role::RtmpPublisher | Role::RtmpPlayer | Role::Push | Role::Pull => {
-                Transport::Rtmp
-            }
+            Role::Rtmp
+            | Role::RtmpPublisher
+            | Role::RtmpPlayer
+            | Role::RtmpWaiting
+            | Role::Push
+            | Role::Pull => Transport::Rtmp,
             Role::Http | Role::FlvPlayer => Transport::Http,
         }
     }
@@ -86,6 +97,25 @@ impl Connection {
 
     pub fn close_reason(&self) -> Option<Closed> {
         self.closed.get()
+    }
+
+    /// Has the core's clock wake the task that sends at `at`. A connection needs no timer of its own.
+    pub fn wake_at(&self, at: Instant) {
+        self.wake_at.set(Some(at));
+    }
+
+    /// Whether the clock has done so; once for each time.
+    pub fn is_woken(&self) -> bool {
+        self.woken.take()
+    }
+
+    fn wake(&self, now: Instant, streams_came: bool) {
+        let waits = streams_came && self.role.get() == Role::RtmpWaiting;
+        if waits || self.wake_at.get().is_some_and(|at| at <= now) {
+            self.wake_at.set(None);
+            self.woken.set(true);
+            self.news.notify_one();
+        }
     }
 
     /// Closes the connection at `at` unless the deadline is moved before.
@@ -128,6 +158,9 @@ impl Connections {
             role: Cell::new(role),
             stream: RefCell::default(),
             agent: RefCell::default(),
+            news: Notify::new(),
+            wake_at: Cell::new(None),
+            woken: Cell::new(false),
             deadline: Cell::new(None),
             closed: Cell::new(None),
             accounted: Cell::default(),
@@ -159,6 +192,22 @@ impl Connections {
                 connection.close(reason);
             }
         });
+    }
+
+    /// Wakes the sending tasks that wanted it by now, and, where there are new streams, those of
+    /// players that wait for one.
+    pub fn wake(&self, now: Instant, streams_came: bool) {
+        self.for_each(|connection| connection.wake(now, streams_came));
+    }
+
+    /// Players behind this address that wait for a stream. Counted anew each time, so that waiting
+    /// leaves nothing behind.
+    pub fn waiting_from(&self, address: IpAddr) -> usize {
+        let waits = |connection: &Connection| {
+            connection.role.get() == Role::RtmpWaiting
+                && payer(connection.peer.ip()) == payer(address)
+        };
+        self.slab.borrow().iter().filter(|(_, connection)| waits(connection)).count()
     }
 
     pub fn for_each(&self, mut act: impl FnMut(&Connection)) {

@@ -124,7 +124,7 @@ fn publisher_info(publisher: &Publisher) -> PublisherInfo {
 
 fn client_info(core: &Core, connection: &Connection) -> ClientInfo {
     let (kind, protocol) = match connection.role.get() {
-        Role::Rtmp => (ClientKind::Connection, "rtmp"),
+        Role::Rtmp | Role::RtmpWaiting => (ClientKind::Connection, "rtmp"),
         Role::RtmpPublisher => (ClientKind::Publisher, "rtmp"),
         Role::RtmpPlayer => (ClientKind::Player, "rtmp"),
         Role::Push => (ClientKind::Push, "rtmp"),

@@ -43,6 +43,8 @@ pub struct Core {
     /// Wakes what has to end when the process stops.
     pub stop_news: Arc<Notify>,
     stopping: Cell<bool>,
+    /// Claims of all cores up to the last tick.
+    claims_seen: Cell<u64>,
     /// In an order of their own, so that a run of the same events is the same run.
     streams: RefCell<BTreeMap<StreamName, Rc<Stream>>>,
     pub(super) inheritances: Inheritances,
@@ -71,6 +73,7 @@ impl Core {
             pool: RefCell::new(ArenaPool::new(arena)),
             stop_news: Arc::default(),
             stopping: Cell::new(false),
+            claims_seen: Cell::new(0),
             streams: RefCell::default(),
             inheritances: Inheritances::default(),
             mailboxes,
@@ -292,7 +295,7 @@ impl Core {
             self.end(&stream, now);
         }
         self.connections.for_each(|connection| {
-            if matches!(connection.role.get(), Role::Rtmp | Role::Pull) {
+            if matches!(connection.role.get(), Role::Rtmp | Role::RtmpWaiting | Role::Pull) {
                 // It neither publishes nor plays here, so there is nothing to wait for.
                 connection.close(Closed::Stopping);
             }
@@ -306,6 +309,9 @@ impl Core {
     /// Acts on everything that has waited long enough. Called several times a second.
     pub fn tick(&self, now: Instant) {
         self.connections.close_overdue(now);
+        let claims = self.registry.claims();
+        let streams_came = self.claims_seen.replace(claims) != claims;
+        self.connections.wake(now, streams_came);
         for stream in self.streams() {
             self.tick_stream(&stream, now);
         }

@@ -96,7 +96,7 @@ label! {
         /// The process stops.
         Stopping = "stopping",
         HandshakeTimeout = "handshake_timeout",
-        /// A publisher that sent nothing.
+        /// A publisher that sent nothing, or a player that is not there any more.
         Idle = "idle",
         /// A player that took nothing.
         SendStall = "send_stall",

@@ -3,11 +3,12 @@ use std::net::Shutdown;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use tokio::sync::Notify;
 use tokio::task::spawn_local;
+use weir_protocol::flv::TagKind;
 use weir_protocol::rtmp::{self, Event, Output, ServerSession};
 use weir_protocol::stream_name::{Query, StreamName};
 
+use super::play::{self, Awaited, Pulse, Wishes};
 use super::player::Player;
 use super::publisher::Publishing;
 use crate::clock;
@@ -20,15 +21,16 @@ use crate::metrics::{Closed, Label, Refused};
 use crate::relay;
 
 /// What the two tasks of a connection share.
-struct Shared {
-    core: Rc<Core>,
-    connection: Rc<Connection>,
-    session: RefCell<ServerSession<ArenaPool>>,
-    player: RefCell<Option<Player>>,
+pub(super) struct Shared {
+    pub core: Rc<Core>,
+    pub connection: Rc<Connection>,
+    pub session: RefCell<ServerSession<ArenaPool>>,
+    pub player: RefCell<Option<Player>>,
+    pub awaited: RefCell<Option<Awaited>>,
+    pub wishes: Cell<Wishes>,
+    pub pulse: Pulse,
     /// Answers of the session that are not sent yet.
     replies: RefCell<Vec<Bytes>>,
-    /// Wakes the sending task.
-    news: Notify,
     /// Nothing more will come from the reading task.
     finished: Cell<bool>,
 }
@@ -49,9 +51,11 @@ pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
         core,
         connection,
         session: RefCell::new(session),
-        player: RefCell::new(None),
+        player: RefCell::default(),
+        awaited: RefCell::default(),
+        wishes: Cell::default(),
+        pulse: Pulse::default(),
         replies: RefCell::default(),
-        news: Notify::new(),
         finished: Cell::new(false),
     });
     let sending = spawn_local(send(shared.clone()));
@@ -62,7 +66,7 @@ pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
         publishing.leave(&shared.core);
     }
     shared.finished.set(true);
-    shared.news.notify_one();
+    shared.connection.news.notify_one();
     let _ = tokio::time::timeout(limits::FAREWELL, sending).await;
     shared.connection.conn.shutdown(Shutdown::Both);
 }
@@ -108,7 +112,7 @@ async fn drain(
         match output {
             Output::Send(bytes) => {
                 shared.replies.borrow_mut().push(bytes);
-                shared.news.notify_one();
+                shared.connection.news.notify_one();
             }
             Output::Event(event) => handle(shared, publishing, event).await?,
         }
@@ -120,7 +124,7 @@ async fn handle(
     publishing: &mut Option<Publishing>,
     event: Event,
 ) -> Result<(), rtmp::Error> {
-    let Shared { core, connection, player, .. } = &**shared;
+    let Shared { core, connection, .. } = &**shared;
     match event {
         Event::Media { kind, timestamp_ms, body } => {
             if let Some(publishing) = publishing {
@@ -137,20 +141,23 @@ async fn handle(
                 connection.leave_role(Role::Rtmp);
             }
         }
-        Event::Play { message_stream, name, .. } => {
+        Event::Play { message_stream, name, query } => {
             note_agent(shared);
-            play(shared, message_stream, &name).await;
-            shared.news.notify_one();
+            play::play(shared, message_stream, name, &query).await;
+            shared.connection.news.notify_one();
         }
-        Event::StopPlay { message_stream } => {
-            let mut player = player.borrow_mut();
-            if player.as_ref().is_some_and(|player| player.message_stream == message_stream) {
-                *player = None;
-                connection.leave_role(Role::Rtmp);
-            }
+        Event::StopPlay { message_stream } => play::stop(shared, message_stream),
+        Event::Pause { paused, .. } => {
+            shared.wishes.update(|wishes| Wishes { paused, ..wishes });
+            with_player(shared, |player| player.pause(paused));
         }
-        Event::Pause { paused, .. } => with_player(shared, |player| player.pause(paused)),
+        Event::Seek { .. } => with_player(shared, Player::rejoin),
         Event::Receive { kind, wanted, .. } => {
+            shared.wishes.update(|wishes| match kind {
+                TagKind::Audio => Wishes { audio: wanted, ..wishes },
+                TagKind::Video => Wishes { video: wanted, ..wishes },
+                TagKind::Script => wishes,
+            });
             with_player(shared, |player| player.receive(kind, wanted));
         }
         Event::BadName(error) => {
@@ -186,32 +193,11 @@ async fn publish(
     }
 }
 
-async fn play(shared: &Shared, message_stream: u32, name: &StreamName) {
-    let Shared { core, connection, session, player, .. } = shared;
-    let busy = player.borrow().is_some();
-    let stream = if busy { None } else { relay::find(core, name, clock::now()).await };
-    let mut session = session.borrow_mut();
-    if let Some(stream) = stream.filter(|stream| !stream.is_ended()) {
-        session.accept_play(message_stream);
-        let begun = Player::new(stream, message_stream, session.writer());
-        connection.take_role(Role::RtmpPlayer, name);
-        *player.borrow_mut() = Some(begun);
-        return;
-    }
-    let (code, description) = if busy {
-        ("NetStream.Play.Failed", "This connection plays a stream already")
-    } else {
-        core.counters.refused.of(Refused::NoStream).increment();
-        ("NetStream.Play.StreamNotFound", "Nobody publishes this stream")
-    };
-    session.reject_play(message_stream, code, description);
-}
-
 fn with_player(shared: &Shared, act: impl FnOnce(&mut Player)) {
     if let Some(player) = shared.player.borrow_mut().as_mut() {
         act(player);
     }
-    shared.news.notify_one();
+    shared.connection.news.notify_one();
 }
 
 fn note_agent(shared: &Shared) {
@@ -223,8 +209,10 @@ fn note_agent(shared: &Shared) {
     }
 }
 
-fn set_deadline(shared: &Shared, publishing: bool) {
-    match shared.session.borrow().poll_timeout() {
+pub(super) fn set_deadline(shared: &Shared, publishing: bool) {
+    // A wait has an end of its own.
+    let waits = shared.awaited.borrow().is_some();
+    match shared.session.borrow().poll_timeout().filter(|_| !waits) {
         Some(at) => {
             let reason = if publishing { Closed::Idle } else { Closed::HandshakeTimeout };
             shared.connection.set_deadline(at, reason);
@@ -264,9 +252,20 @@ fn say_farewell(shared: &Shared, end: &End, publishing: Option<&Publishing>) {
     }
 }
 
+/// Has the sending task send what the session has to say, as far as no event comes before it.
+pub(super) fn send_answers(shared: &Shared) {
+    let mut session = shared.session.borrow_mut();
+    while let Some(bytes) = session.poll_send() {
+        shared.replies.borrow_mut().push(bytes);
+    }
+}
+
 /// The sending task: what the session says, then media.
 async fn send(shared: Rc<Shared>) {
     loop {
+        if shared.connection.is_woken() {
+            play::attend(&shared).await;
+        }
         let stream_news = shared.player.borrow().as_ref().map(Player::news);
         let mut batch = Batch::pooled();
         fill(&shared, &mut batch);
@@ -293,32 +292,29 @@ async fn send(shared: Rc<Shared>) {
         match stream_news {
             Some(stream_news) => tokio::select! {
                 biased;
-                () = shared.news.notified() => {}
+                () = shared.connection.news.notified() => {}
                 () = stream_news => {}
             },
-            None => shared.news.notified().await,
+            None => shared.connection.news.notified().await,
         }
     }
 }
 
 fn fill(shared: &Shared, batch: &mut Batch) {
-    for bytes in shared.replies.borrow_mut().drain(..) {
-        batch.shared(bytes);
-    }
+    let put_replies = |batch: &mut Batch| {
+        shared.replies.borrow_mut().drain(..).for_each(|bytes| batch.shared(bytes));
+    };
+    put_replies(batch);
     let mut player = shared.player.borrow_mut();
     let Some(playing) = player.as_mut() else { return };
-    if playing.fill(&shared.core, batch) {
-        return;
+    let before = batch.len();
+    let goes_on = playing.fill(&shared.core, batch);
+    if batch.len() > before {
+        shared.pulse.fed.set(true);
     }
-    // The stream has ended, and this player has had all of it.
-    let mut session = shared.session.borrow_mut();
-    session.end_play(playing.message_stream);
-    while let Some(Output::Send(bytes)) = session.poll_output() {
-        batch.shared(bytes);
+    if let Some(player) = player.take_if(|_| !goes_on) {
+        play::ended(shared, player);
+        send_answers(shared);
+        put_replies(batch);
     }
-    *player = None;
-    drop(session);
-    shared.connection.leave_role(Role::Rtmp);
-    // The peer may ask for something else, but not stay for nothing.
-    set_deadline(shared, false);
 }

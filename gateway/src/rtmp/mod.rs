@@ -4,6 +4,7 @@
 //! the socket.
 
 mod connection;
+mod play;
 mod player;
 mod publisher;
 

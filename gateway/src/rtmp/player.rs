@@ -10,6 +10,7 @@ use weir_protocol::media::{Ticks, TrackKind};
 use weir_protocol::rtmp::PeerCodecs;
 use weir_protocol::rtmp::chunk::Writer;
 use weir_protocol::rtmp::message::{MessageHeader, SET_DATA_FRAME};
+use weir_protocol::stream_name::StreamName;
 
 use crate::core::Core;
 use crate::io::Batch;
@@ -77,8 +78,17 @@ impl Player {
     pub fn pause(&mut self, paused: bool) {
         self.paused = paused;
         if !paused {
-            self.cursor = self.stream.join();
+            self.rejoin();
         }
+    }
+
+    /// Goes on at the newest keyframe.
+    pub fn rejoin(&mut self) {
+        self.cursor = self.stream.join();
+    }
+
+    pub fn stream_name(&self) -> &StreamName {
+        &self.stream.name
     }
 
     pub fn receive(&mut self, kind: TagKind, wanted: bool) {

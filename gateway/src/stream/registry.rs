@@ -16,6 +16,8 @@ use crate::limits;
 #[derive(Default)]
 pub struct Registry {
     entries: Mutex<Entries>,
+    /// The newest generation, for whoever waits for a name.
+    claims: AtomicU64,
 }
 
 #[derive(Default)]
@@ -89,7 +91,7 @@ impl Eq for Heard {}
 impl Registry {
     /// Makes `core` the owner of `name` at once, whoever owned it before.
     pub fn claim(&self, name: &StreamName, core: CoreId, now: Instant) -> Claim {
-        self.lock().claim(name, core, Holder::Publisher, now)
+        self.note(self.lock().claim(name, core, Holder::Publisher, now))
     }
 
     /// As [`Registry::claim`], but not from a publisher that sends.
@@ -103,7 +105,7 @@ impl Registry {
         let busy = entries.by_name.get(name).is_some_and(|(entry, heard)| {
             entry.holder == Holder::Publisher && heard.silence(now) < limits::PUBLISHER_SILENCE
         });
-        (!busy).then(|| entries.claim(name, core, Holder::Publisher, now))
+        (!busy).then(|| self.note(entries.claim(name, core, Holder::Publisher, now)))
     }
 
     /// As [`Registry::claim`], for a pull: only where nobody publishes under the name.
@@ -111,7 +113,17 @@ impl Registry {
         let mut entries = self.lock();
         let holder = entries.by_name.get(name).map(|(entry, _)| entry.holder);
         let vacant = holder.is_none_or(|holder| holder == Holder::Nobody);
-        vacant.then(|| entries.claim(name, core, Holder::Pull, now))
+        vacant.then(|| self.note(entries.claim(name, core, Holder::Pull, now)))
+    }
+
+    fn note(&self, claim: Claim) -> Claim {
+        self.claims.fetch_max(claim.generation, Ordering::Relaxed);
+        claim
+    }
+
+    /// Rises with each claim of any name.
+    pub fn claims(&self) -> u64 {
+        self.claims.load(Ordering::Relaxed)
     }
 
     pub fn is_vacant(&self, name: &StreamName) -> bool {

@@ -70,6 +70,11 @@ pub enum Event {
         message_stream: u32,
         paused: bool,
     },
+    /// A player wants to go on elsewhere. It has been told that it does, and what that means for
+    /// live media is up to the gateway.
+    Seek {
+        message_stream: u32,
+    },
     /// A player turned one kind of media off or on.
     Receive {
         message_stream: u32,
@@ -177,6 +182,17 @@ impl<P: Pool> ServerSession<P> {
             self.outputs.shrink_to(IDLE_OUTPUTS);
         }
         output.or_else(|| self.link.take_output().map(Output::Send))
+    }
+
+    /// What to send next, unless an event comes before it.
+    pub fn poll_send(&mut self) -> Option<Bytes> {
+        if let Some(Output::Event(_)) = self.outputs.front() {
+            return None;
+        }
+        match self.poll_output() {
+            Some(Output::Send(bytes)) => Some(bytes),
+            _ => None,
+        }
     }
 
     /// When [`ServerSession::handle_timeout`] wants to be called. It changes with every input.

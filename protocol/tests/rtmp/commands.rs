@@ -266,6 +266,33 @@ fn time_limits_before_a_request() {
 }
 
 #[test]
+fn a_play_may_be_interrupted_and_go_on() {
+    let mut peer = Peer::connected("live");
+    peer.command(0, "createStream", 2.0, vec![]).unwrap();
+    peer.command(1, "seek", 0.0, vec![1000.0.into()]).unwrap();
+    assert_eq!(peer.codes(), ["NetStream.Seek.Failed"], "nothing is played yet");
+    peer.command(1, "play", 3.0, vec!["k".into()]).unwrap();
+    peer.server.accept_play(1);
+    peer.drain();
+    peer.answers.clear();
+    peer.server.interrupt_play(1);
+    peer.server.resume_play(1);
+    peer.server.interrupt_play(1);
+    peer.server.abandon_play(1);
+    // Nothing is left that could be resumed or ended.
+    peer.server.resume_play(1);
+    peer.server.end_play(1);
+    peer.server.ping(77);
+    peer.drain();
+    let [out, back, over] = ["Play.UnpublishNotify", "Play.PublishNotify", "Play.Stop"]
+        .map(|code| format!("NetStream.{code}"));
+    assert_eq!(peer.codes(), [&out, &back, &out, &over].map(String::as_str));
+    let last = peer.answers.last().unwrap();
+    assert_eq!((last.header.kind, &last.body[..]), (kind::USER_CONTROL, &[0, 6, 0, 0, 0, 77][..]));
+    assert!(peer.server.poll_timeout().is_some(), "it may not stay for nothing");
+}
+
+#[test]
 fn a_player_is_served() {
     let mut peer = Peer::connected("live");
     peer.command(0, "createStream", 2.0, vec![]).unwrap();
@@ -296,7 +323,7 @@ fn a_player_is_served() {
         [
             "NetStream.Pause.Notify",
             "NetStream.Unpause.Notify",
-            "NetStream.Seek.Failed",
+            "NetStream.Seek.Notify",
             "NetStream.Play.StreamNotFound",
         ]
     );
@@ -305,6 +332,7 @@ fn a_player_is_served() {
         [
             Event::Pause { paused: true, .. },
             Event::Pause { paused: false, .. },
+            Event::Seek { message_stream: 1 },
             Event::Receive { wanted: false, .. },
             Event::StopPlay { message_stream: 1 },
             Event::Play { message_stream: 1, .. },

@@ -51,6 +51,10 @@ impl<P: Pool> ServerSession<P> {
         self.link.send_user_control(UserControl::StreamBegin(message_stream));
         self.status(message_stream, "status", "NetStream.Play.Reset", "Resetting");
         self.status(message_stream, "status", "NetStream.Play.Start", "Playing");
+        self.begin_data(message_stream);
+    }
+
+    fn begin_data(&mut self, message_stream: u32) {
         // Flash players refuse to draw without this permission, and wait for the data to start.
         self.data_message(message_stream, &["|RtmpSampleAccess".into(), true.into(), true.into()]);
         let started = object([("code", "NetStream.Data.Start".into())]);
@@ -67,13 +71,44 @@ impl<P: Pool> ServerSession<P> {
 
     /// Tells a player that the stream is over. No `StopPlay` follows.
     pub fn end_play(&mut self, message_stream: u32) {
-        if self.activity(message_stream) != Some(Activity::Playing) {
-            return;
+        self.interrupt_play(message_stream);
+        if self.activity(message_stream) == Some(Activity::Playing) {
+            self.set_activity(message_stream, Activity::Idle);
         }
-        self.set_activity(message_stream, Activity::Idle);
-        self.link.send_user_control(UserControl::StreamEof(message_stream));
-        let code = "NetStream.Play.UnpublishNotify";
-        self.status(message_stream, "status", code, "The stream has ended");
+    }
+
+    /// Tells a player that the stream is over for now: [`ServerSession::resume_play`] or
+    /// [`ServerSession::abandon_play`] follows.
+    pub fn interrupt_play(&mut self, message_stream: u32) {
+        if self.activity(message_stream) == Some(Activity::Playing) {
+            self.link.send_user_control(UserControl::StreamEof(message_stream));
+            let code = "NetStream.Play.UnpublishNotify";
+            self.status(message_stream, "status", code, "The stream has ended");
+        }
+    }
+
+    /// Goes on with a play that was interrupted.
+    pub fn resume_play(&mut self, message_stream: u32) {
+        if self.activity(message_stream) == Some(Activity::Playing) {
+            self.link.send_user_control(UserControl::StreamBegin(message_stream));
+            let code = "NetStream.Play.PublishNotify";
+            self.status(message_stream, "status", code, "The stream is back");
+            self.begin_data(message_stream);
+        }
+    }
+
+    /// Ends a play that was interrupted. No `StopPlay` follows.
+    pub fn abandon_play(&mut self, message_stream: u32) {
+        if self.activity(message_stream) == Some(Activity::Playing) {
+            self.set_activity(message_stream, Activity::Idle);
+            let code = "NetStream.Play.Stop";
+            self.status(message_stream, "status", code, "The stream has not come back");
+        }
+    }
+
+    /// Asks the peer for a sign of life (RTMP 1.0 §7.1.7). Any clock will do for the timestamp.
+    pub fn ping(&mut self, timestamp_ms: u32) {
+        self.link.send_user_control(UserControl::Ping(timestamp_ms));
     }
 
     /// Tells a publisher that it must stop, before the connection is closed. No `Unpublish`

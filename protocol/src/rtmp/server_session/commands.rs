@@ -46,7 +46,7 @@ impl<P: Pool> ServerSession<P> {
             "FCUnpublish" => self.fc_unpublish(&command),
             "FCSubscribe" => self.answer_with_event(&command, "onFCSubscribe", PLAYS),
             "pause" | "pauseRaw" => self.pause(id, &command),
-            "seek" => self.status(id, "error", "NetStream.Seek.Failed", "The stream is live"),
+            "seek" => self.seek(id),
             "receiveAudio" => self.receive(id, TagKind::Audio, &command),
             "receiveVideo" => self.receive(id, TagKind::Video, &command),
             "getStreamLength" => self.succeed(&command, 0.0.into()),
@@ -265,6 +265,15 @@ impl<P: Pool> ServerSession<P> {
         self.emit(Event::Pause { message_stream: id, paused });
         let code = if paused { "NetStream.Pause.Notify" } else { "NetStream.Unpause.Notify" };
         self.status(id, "status", code, "");
+    }
+
+    /// Wherever a player wants to be, live media has but one place (RTMP 1.0 §7.2.2.7).
+    fn seek(&mut self, id: u32) {
+        if self.activity(id) != Some(Activity::Playing) {
+            return self.status(id, "error", "NetStream.Seek.Failed", "nothing is played");
+        }
+        self.emit(Event::Seek { message_stream: id });
+        self.status(id, "status", "NetStream.Seek.Notify", "Live: going on at the newest keyframe");
     }
 
     fn receive(&mut self, id: u32, kind: TagKind, command: &Command) {
