@@ -98,6 +98,15 @@ impl Door {
         Ok(())
     }
 
+    /// Whether a part of the name is a key: people take the stream key of an encoder for the name to
+    /// watch. Nobody may be shown such a name, and the player must not be told.
+    pub fn holds_key(&self, name: &StreamName) -> bool {
+        let parts = || name.as_str().split('/');
+        self.keys
+            .iter()
+            .fold(false, |any, entry| parts().fold(any, |any, part| any | entry.key.is(part)))
+    }
+
     /// The name that the first fitting key gives. Every key is compared with all that was sent,
     /// so the time that it takes tells nothing.
     fn public_name(&self, visit: &Visit<'_>) -> Option<StreamName> {

@@ -45,7 +45,7 @@ fn client_from(gateway: &Gateway, address: [u8; 4]) -> RtmpClient {
 #[test]
 fn a_publisher_with_a_key_is_let_in_under_the_public_name() {
     for backend in Backend::ALL {
-        let mut gateway = start(backend, &[]);
+        let mut gateway = start(backend, &["--rtmp-play-absent", "wait"]);
         for (key, public) in [
             (format!("show?key={KEY}"), "live/show"),
             (format!("show?token={KEY}"), "live/show"),
@@ -79,6 +79,13 @@ fn a_publisher_with_a_key_is_let_in_under_the_public_name() {
             assert!(description.contains("check both"), "{description}");
         }
         assert_eq!(gateway.metric("weir_refused_total", "wrong_key"), 5.0);
+        // A stream key is no name to watch, and whoever tries it shows it to nobody.
+        let mut player = gateway.rtmp_client();
+        player.command(player.message_stream, "play", vec![KEY.into()]);
+        wait_until("a player that waits", SOON, || {
+            (gateway.client_at("rtmp", player.local_addr())?["user_agent"] == "weir-e2e")
+                .then_some(())
+        });
         let told = [
             gateway.api("streams").to_string(),
             gateway.api("clients").to_string(),
@@ -198,5 +205,26 @@ fn who_is_not_let_in_holds_little_and_not_for_long() {
         assert!(gateway.metric("weir_closed_total", "handshake_timeout") >= 1.0);
         let connection: HttpConnection = gateway.http_connection();
         assert!(FlvPlayer::try_start(connection, "/live/show.flv").is_err());
+    }
+}
+
+/// All connections together are bounded, whoever makes them, and a place is given back.
+#[test]
+fn connections_are_bounded_in_all() {
+    for backend in Backend::ALL {
+        let gateway = start(backend, &["--limits-connections", "16"]);
+        let connect = || TcpStream::connect(gateway.socket_addr("rtmp")).expect("it listens");
+        let mut held: Vec<TcpStream> = (0..16).map(|_| connect()).collect();
+        for socket in &held {
+            let address = socket.local_addr().expect("an address");
+            wait_until("its place", SOON, || gateway.client_at("rtmp", address).map(drop));
+        }
+        read_to_the_end(&connect());
+        assert_eq!(gateway.metric("weir_refused_total", "connection_limit"), 1.0);
+        let gone = held.pop().map(|socket| socket.local_addr().expect("an address"));
+        let gone = gone.expect("sixteen");
+        wait_until("its end", SOON, || gateway.client_at("rtmp", gone).is_none().then_some(()));
+        let mut client = gateway.rtmp_client();
+        assert_eq!(client.ask_to_publish(&format!("show?key={KEY}")), "NetStream.Publish.Start");
     }
 }

@@ -65,6 +65,17 @@ async fn without_keys_everybody_is_let_in() {
     assert_eq!(published(&door, "a", "", "b?key=c").await.as_deref(), Some("a/b"));
 }
 
+#[test]
+fn a_name_that_holds_a_key_is_known() {
+    let name = |text: String| StreamName::from_path(&text).unwrap();
+    for text in [format!("live/{A}"), format!("{B}/a"), format!("a/{A}/b")] {
+        assert!(door().holds_key(&name(text)));
+    }
+    for text in ["live/show".to_owned(), format!("live/{A}x"), "a/b/c".to_owned()] {
+        assert!(!door().holds_key(&name(text)));
+    }
+}
+
 /// The right key from a throttled address is refused like any other, and let in when the time is
 /// over; other addresses go on as ever.
 #[tokio::test]

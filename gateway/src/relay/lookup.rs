@@ -20,7 +20,9 @@ pub async fn find(core: &Rc<Core>, name: &StreamName, now: Instant) -> Option<Rc
     if found.as_ref().is_some_and(|stream| !stream.is_ended()) {
         return found;
     }
-    let Some(rule) = core.config.relays.on_demand(name) else { return found };
+    // A key that was taken for a name is nothing to tell another server.
+    let rule = core.config.relays.on_demand(name).filter(|_| !core.door.holds_key(name));
+    let Some(rule) = rule else { return found };
     let attempt = match core.demand.ask(name, now) {
         Asked::Join(attempt) => attempt,
         Asked::Begin(attempt) => {

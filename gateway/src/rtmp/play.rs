@@ -118,7 +118,11 @@ fn may_wait(shared: &Shared) -> bool {
 
 fn wait(shared: &Shared, awaited: Awaited) {
     let until = clock::now() + shared.core.config.rtmp_play.wait;
-    shared.connection.take_role(Role::RtmpWaiting, &awaited.name);
+    if shared.core.door.holds_key(&awaited.name) {
+        shared.connection.leave_role(Role::RtmpWaiting);
+    } else {
+        shared.connection.take_role(Role::RtmpWaiting, &awaited.name);
+    }
     // The name may have been claimed between the look and now, or be about to come back.
     shared.connection.wake_at(clock::now() + limits::TICK);
     *shared.awaited.borrow_mut() = Some(Awaited { until, ..awaited });

@@ -3,10 +3,10 @@ use std::time::Duration;
 use weir_protocol::amf0::Value;
 use weir_protocol::rtmp::command::{Command, object};
 use weir_protocol::rtmp::message::{MessageHeader, kind};
-use weir_protocol::rtmp::{Error, Event, Limits, PublishMode, Waiting};
+use weir_protocol::rtmp::{Error, Event, Limits, Output, PublishMode, Waiting};
 use weir_protocol::stream_name::NameError;
 
-use crate::peer::Peer;
+use crate::peer::{Peer, encode};
 
 fn reply(name: &str, transaction: f64, code: &str) -> (String, f64, String) {
     (name.to_owned(), transaction, code.to_owned())
@@ -290,6 +290,21 @@ fn a_play_may_be_interrupted_and_go_on() {
     let last = peer.answers.last().unwrap();
     assert_eq!((last.header.kind, &last.body[..]), (kind::USER_CONTROL, &[0, 6, 0, 0, 0, 77][..]));
     assert!(peer.server.poll_timeout().is_some(), "it may not stay for nothing");
+}
+
+/// Whoever only sends never takes an event from whoever acts on it.
+#[test]
+fn what_is_sent_stays_behind_the_event_before_it() {
+    let mut peer = Peer::connected("live");
+    peer.drain();
+    let play = Command::new("play", vec!["k".into()]).encode();
+    let bytes = encode(MessageHeader::command(1), &play);
+    peer.server.handle_input(peer.now, &bytes).unwrap();
+    peer.server.ping(1);
+    assert_eq!(peer.server.poll_send(), None, "the play comes first");
+    assert!(matches!(peer.server.poll_output(), Some(Output::Event(Event::Play { .. }))));
+    assert!(peer.server.poll_send().is_some());
+    assert_eq!(peer.server.poll_send(), None);
 }
 
 #[test]
