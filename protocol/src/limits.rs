@@ -84,6 +84,10 @@ pub const OUT_WINDOW: u32 = 2_500_000;
 /// a peer that asks for one per byte is sent less than half a percent of what it sends.
 pub const MIN_ACK_WINDOW: u32 = 4096;
 
+/// Places that a stream may have come by on its way from gateway to gateway. Nobody chains so many on
+/// purpose: it runs in a circle under ever new names.
+pub const MAX_VIA: usize = 16;
+
 /// The greatest chunk size; messages cannot be longer (RTMP 1.0 §5.4.1).
 pub const MAX_CHUNK_SIZE: u32 = 0xff_ffff;
 

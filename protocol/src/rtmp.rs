@@ -19,6 +19,7 @@ mod link;
 pub mod message;
 mod server_session;
 mod url;
+mod via;
 
 pub use crate::limits::Limits;
 pub use client_session::{ClientEvent, ClientSession};

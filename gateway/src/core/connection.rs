@@ -29,6 +29,8 @@ pub struct Connection {
     pub news: Notify,
     wake_at: Cell<Option<Instant>>,
     woken: Cell<bool>,
+    /// Places that what it publishes has come by, see [`crate::relay::is_circle`].
+    pub via: RefCell<Vec<u64>>,
     deadline: Cell<Option<(Instant, Closed)>>,
     closed: Cell<Option<Closed>>,
     /// Bytes in and out that the metrics know of.
@@ -161,6 +163,7 @@ impl Connections {
             news: Notify::new(),
             wake_at: Cell::new(None),
             woken: Cell::new(false),
+            via: RefCell::default(),
             deadline: Cell::new(None),
             closed: Cell::new(None),
             accounted: Cell::default(),

@@ -73,6 +73,8 @@ label! {
         Memory = "memory",
         /// No valid stream name.
         BadName = "bad_name",
+        /// A publish that has come through this gateway before.
+        Loop = "loop",
         /// A player asked for a stream that nobody publishes.
         NoStream = "no_stream",
         /// A publisher without the key of its stream.

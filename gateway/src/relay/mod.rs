@@ -15,8 +15,11 @@ mod rules;
 mod session;
 mod status;
 
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::OnceLock;
 use std::time::Duration;
 
+use weir_protocol::limits::MAX_VIA;
 use weir_protocol::stream_name::StreamName;
 
 use crate::clock;
@@ -33,6 +36,17 @@ pub use pull::begin_always as begin_pulls;
 pub use push::begin as begin_pushes;
 pub use rules::{PullRule, PushRule, Rules, When};
 pub use status::Relays;
+
+/// Stands for this stream of this gateway, among those of all gateways, for as long as it runs.
+fn place(name: &StreamName) -> u64 {
+    static KEYS: OnceLock<RandomState> = OnceLock::new();
+    KEYS.get_or_init(RandomState::new).hash_one(name)
+}
+
+/// Whether a stream that has come by these places would go round by being published under this name.
+pub fn is_circle(via: &[u64], name: &StreamName) -> bool {
+    via.contains(&place(name)) || via.len() >= MAX_VIA
+}
 
 /// Random enough to keep relays apart.
 fn seed(name: &StreamName) -> u64 {
@@ -60,7 +74,8 @@ fn note_failure(core: &Core, status: &Status, failure: &Failure, wait: Duration)
 }
 
 /// Whether the connection ends at this gateway's own listener, at the same stream or at one that the
-/// same rule would relay again. What leads back over other servers cannot be seen here.
+/// same rule would relay again. What leads back over other
+/// gateways they tell each other, see [`is_circle`].
 fn leads_back(link: &Link, status: &Status, pattern: &Pattern) -> bool {
     let (peer, url) = (link.connection.peer, &status.url);
     let is_here = peer.ip().is_loopback()

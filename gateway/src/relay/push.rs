@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::spawn_local;
-use weir_protocol::rtmp::{ClientEvent, ClientSession};
+use weir_protocol::rtmp::{ClientEvent, ClientSession, RtmpUrl};
 
 use super::backoff::Backoff;
 use super::failure::Failure;
@@ -28,19 +28,26 @@ pub fn begin(core: &Rc<Core>, stream: &Rc<Stream>) {
     if stream.with_owner(begun) != Some(false) {
         return;
     }
+    let mut urls = Vec::new();
     for rule in core.config.relays.push.iter().filter(|rule| rule.stream.matches(&stream.name)) {
-        spawn_local(follow(core.clone(), stream.clone(), rule.clone()));
+        // Two connections that publish the same would put each other out.
+        if let Ok(url) = rule.url.of(&stream.name)
+            && !urls.contains(&url)
+        {
+            urls.push(url.clone());
+            spawn_local(follow(core.clone(), stream.clone(), rule.clone(), url));
+        }
     }
 }
 
-async fn follow(core: Rc<Core>, stream: Rc<Stream>, rule: PushRule) {
-    let Ok(url) = rule.url.of(&stream.name) else { return };
+async fn follow(core: Rc<Core>, stream: Rc<Stream>, rule: PushRule, url: RtmpUrl) {
     let now = clock::now();
     let listed = core.relays.list(RelayDirection::Push, &stream.name, &url, now);
     let status = &listed.status;
     let mut backoff = Backoff::new(super::seed(&stream.name), limits::RELAY_RETRY_MOST);
     // A replica stays attached for this player.
     let _follower = Follower::new(&stream);
+    let mut path = Vec::new();
     loop {
         until(&stream, |stream| stream.is_ended() || stream.can_be_joined()).await;
         if stream.is_ended() {
@@ -48,7 +55,13 @@ async fn follow(core: Rc<Core>, stream: Rc<Stream>, rule: PushRule) {
         }
         status.enter(RelayState::Connecting, clock::now());
         let push = Push::new(&core, &stream, &rule, status);
-        let new = ClientSession::publish;
+        if let Some(via) = via_of(&stream) {
+            path = via;
+        }
+        let via = [&path[..], &[super::place(&stream.name)]].concat();
+        let new = |url, limits, seed, pool, now| {
+            ClientSession::publish(url, limits, seed, pool, now).coming_via(via)
+        };
         let result = session::run(&core, status, Role::Push, new, &push).await;
         let Err(failure) = result else { return };
         if push.live_for() >= limits::RELAY_HEALTHY {
@@ -65,6 +78,11 @@ async fn follow(core: Rc<Core>, stream: Rc<Stream>, rule: PushRule) {
         }
         status.count_reconnect();
     }
+}
+
+/// The places that the stream has come by before this one, as far as this core knows.
+fn via_of(stream: &Stream) -> Option<Vec<u64>> {
+    stream.with_owner(|owner| owner.publisher.as_ref().map(|by| by.via.clone())).flatten()
 }
 
 /// Waits until the stream is as wanted.

@@ -62,14 +62,12 @@ pub struct Link {
     finished: Cell<bool>,
 }
 
-type NewSession = fn(RtmpUrl, rtmp::Limits, u64, ArenaPool, Instant) -> ClientSession<ArenaPool>;
-
 /// Connects and does what `side` wants until that is over, on whichever end.
 pub async fn run(
     core: &Rc<Core>,
     status: &Status,
     role: Role,
-    new: NewSession,
+    new: impl FnOnce(RtmpUrl, rtmp::Limits, u64, ArenaPool, Instant) -> ClientSession<ArenaPool>,
     side: &impl Side,
 ) -> Result<(), Failure> {
     let url = &status.url;

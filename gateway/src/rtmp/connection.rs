@@ -202,11 +202,12 @@ fn with_player(shared: &Shared, act: impl FnOnce(&mut Player)) {
 
 fn note_agent(shared: &Shared) {
     let session = shared.session.borrow();
-    let version = session.connect().map(|connect| connect.flash_version.as_str()).unwrap_or("");
-    if !version.is_empty() {
-        let agent = version.chars().take(limits::AGENT_CHARS).collect();
+    let Some(connect) = session.connect() else { return };
+    if !connect.flash_version.is_empty() {
+        let agent = connect.flash_version.chars().take(limits::AGENT_CHARS).collect();
         *shared.connection.agent.borrow_mut() = Some(agent);
     }
+    *shared.connection.via.borrow_mut() = connect.via.clone();
 }
 
 pub(super) fn set_deadline(shared: &Shared, publishing: bool) {

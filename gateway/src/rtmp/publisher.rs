@@ -12,6 +12,7 @@ use crate::clock;
 use crate::core::connection::{Connection, Role};
 use crate::core::{ClaimError, Core};
 use crate::metrics::{MediaKind, Refused, TimeRepair};
+use crate::relay;
 use crate::stream::owner::PublisherRole;
 use crate::stream::registry::Heard;
 use crate::stream::{Publisher, Stream};
@@ -66,6 +67,11 @@ impl Publishing {
         (name, query): (StreamName, Query),
     ) -> Result<Self, Refusal> {
         let name = let_in(core, connection, &name, &query).await?;
+        if relay::is_circle(&connection.via.borrow(), &name) {
+            core.counters.refused.of(Refused::Loop).increment();
+            tracing::warn!(stream = %name, peer = %connection.peer, "refused a push in a circle");
+            return Err((BAD_NAME, "The stream has come through this gateway before".into()));
+        }
         let role = PublisherRole::Publisher;
         let begun = Self::claim(core, connection, role, name).await;
         let begun = begun.map_err(|error| match error {
@@ -98,6 +104,7 @@ impl Publishing {
             role,
             address: connection.peer,
             encoder: connection.agent.borrow().clone(),
+            via: connection.via.borrow().clone(),
             since: now,
         };
         let (stream, claim) = core.claim(&name, publisher, now).await?;

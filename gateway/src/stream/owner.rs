@@ -63,6 +63,8 @@ pub struct Publisher {
     pub address: SocketAddr,
     /// What the encoder calls itself (`flashVer`), if it does.
     pub encoder: Option<String>,
+    /// Places that the stream has come by before this one, see [`crate::relay::is_circle`].
+    pub via: Vec<u64>,
     pub since: Instant,
 }
 

@@ -12,7 +12,7 @@ use crate::rtmp::command::Command;
 use crate::rtmp::enhanced::{self, PeerCodecs};
 use crate::rtmp::link::{Link, Queue};
 use crate::rtmp::message::{self, Message, MessageHeader, SET_DATA_FRAME, UserControl, kind};
-use crate::rtmp::{Error, Output, RtmpUrl, Waiting};
+use crate::rtmp::{Error, Output, RtmpUrl, Waiting, via};
 
 /// The client's side of one RTMP connection: publishes one stream to a server, or plays one.
 ///
@@ -28,6 +28,7 @@ pub struct ClientSession<P: Pool> {
     waiting: Option<(Waiting, Instant)>,
     message_stream: u32,
     peer_codecs: PeerCodecs,
+    via: Vec<u64>,
     outputs: VecDeque<Output<ClientEvent>>,
 }
 
@@ -96,6 +97,13 @@ impl<P: Pool> ClientSession<P> {
         Self::new(Purpose::Play, url, Link::client(seed, &limits, pool), limits, now)
     }
 
+    /// Tells the server by which places the stream has come, each a number that the gateway there knows
+    /// again. For a gateway that passes a stream on; other servers pass over it.
+    #[must_use]
+    pub fn coming_via(self, places: Vec<u64>) -> Self {
+        Self { via: places, ..self }
+    }
+
     fn new(purpose: Purpose, url: RtmpUrl, link: Link<P>, limits: Limits, now: Instant) -> Self {
         Self {
             link,
@@ -107,6 +115,7 @@ impl<P: Pool> ClientSession<P> {
             waiting: Some((Waiting::Handshake, now)),
             message_stream: 0,
             peer_codecs: PeerCodecs::default(),
+            via: Vec::new(),
             outputs: VecDeque::new(),
         }
     }
@@ -238,7 +247,8 @@ impl<P: Pool> ClientSession<P> {
             Purpose::Play => &PLAYER,
         };
         let decodes = decodes.iter().map(|&(name, value)| (name.to_owned(), value.into()));
-        let about = about.into_iter().chain(decodes).chain(enhanced::properties());
+        let path = (!self.via.is_empty()).then(|| (via::KEY.to_owned(), via::write(&self.via)));
+        let about = about.into_iter().chain(decodes).chain(enhanced::properties()).chain(path);
         let connect = Command {
             name: "connect".to_owned(),
             transaction: transaction::CONNECT,

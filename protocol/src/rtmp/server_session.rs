@@ -111,6 +111,10 @@ pub struct Connect {
     pub enhanced: bool,
     /// The peer follows a request to reconnect (Enhanced RTMP v2).
     pub reconnects: bool,
+    /// The places that what it publishes has come by, see [`ClientSession::coming_via`].
+    ///
+    /// [`ClientSession::coming_via`]: crate::rtmp::ClientSession::coming_via
+    pub via: Vec<u64>,
 }
 
 impl std::fmt::Debug for Connect {

@@ -234,9 +234,11 @@ fn acknowledged<E>(output: Output<E>) -> Option<u32> {
 #[test]
 fn both_ends_say_that_they_speak_enhanced_rtmp() {
     let mut pair = Pair::new(1, 100, true, "rtmp://h/live/k");
+    pair.client = pair.client.coming_via(vec![1, u64::MAX]);
     assert_eq!(pair.client.peer_codecs(), &PeerCodecs::default());
     pair.run().unwrap();
-    assert!(pair.server.connect().is_some_and(|connect| connect.enhanced));
+    let connect = pair.server.connect().unwrap();
+    assert!(connect.enhanced && connect.via == [1, u64::MAX]);
     assert_ne!(pair.client.peer_codecs(), &PeerCodecs::default());
 }
 

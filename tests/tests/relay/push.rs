@@ -41,7 +41,8 @@ fn frames_arrive_as_they_are_at_every_target_and_pushes_outlast_a_takeover() {
                 "live/*",
                 &format!("rtmp://{}/copy/{{name}}?key=secret", first.socket_addr("rtmp")),
             )
-            .push("live/a", &format!("rtmp://{}/x/y", second.socket_addr("rtmp")));
+            .push("live/a", &format!("rtmp://{}/x/y", second.socket_addr("rtmp")))
+            .push("*/a", &format!("rtmp://{}/x/y", second.socket_addr("rtmp")));
         let mut origin = beside(&first, backend, &rules, &[]);
         let mut publisher = origin.rtmp_on_core(0);
         publish(&mut publisher, "a");
@@ -243,6 +244,34 @@ fn a_push_to_itself_is_refused() {
         assert!(error.contains("back to this gateway"), "{relay}");
         let local = publisher.local_addr().to_string();
         let stream = origin.stream("live/a").expect("the stream");
+        assert_eq!(stream["publisher"]["address"], local, "{stream}");
+    }
+}
+
+/// Two gateways that push to each other: the second one's push is refused, and the publisher stays.
+#[test]
+fn pushes_in_a_circle_are_refused() {
+    for backend in Backend::ALL {
+        let holder = start(backend);
+        let mut gone = holder.beside(backend, &crate::BASE);
+        let (addresses, rtmp) = (gone.listeners(), gone.socket_addr("rtmp"));
+        kill(&mut gone);
+        let back = Relays::default().push("live/*", &format!("rtmp://{rtmp}/live/{{name}}"));
+        let second = beside(&holder, backend, &back, &[]);
+        let there = second.socket_addr("rtmp");
+        let forth = Relays::default().push("live/*", &format!("rtmp://{there}/live/{{name}}"));
+        let address = addresses.iter().find(|(name, _)| name == "rtmp").expect("an address");
+        let first = beside(&holder, backend, &forth, &["--rtmp", &address.1]);
+        let mut publisher = first.rtmp_client();
+        publish(&mut publisher, "a");
+        publisher.send(&frames(1, 0, GOP));
+        let refused = |relay: &serde_json::Value| relay["retry_in_ms"].as_u64() > Some(20_000);
+        let relay = relay_when(&second, "a refused push", rtmp, refused);
+        assert!(relay["last_error"].as_str().expect("an error").contains("come through"));
+        assert_eq!(first.metric("weir_refused_total", "loop"), 1.0);
+        relay_when(&first, "a live push", there, is_live);
+        let local = publisher.local_addr().to_string();
+        let stream = first.stream("live/a").expect("the stream");
         assert_eq!(stream["publisher"]["address"], local, "{stream}");
     }
 }

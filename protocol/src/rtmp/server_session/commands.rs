@@ -9,6 +9,7 @@ use crate::rtmp::Error;
 use crate::rtmp::command::{Command, information, object};
 use crate::rtmp::enhanced;
 use crate::rtmp::message::{Message, MessageHeader, kind};
+use crate::rtmp::via;
 use crate::stream_name::{NameError, Query, StreamName};
 
 /// A flag of what a client says.
@@ -103,6 +104,7 @@ impl<P: Pool> ServerSession<P> {
             swf_url: text("swfUrl"),
             enhanced,
             reconnects: capabilities as u32 & CAN_RECONNECT != 0,
+            via: via::read(said),
         });
         self.link.send_chunk_size();
         // Limit type 2 is "dynamic" (RTMP 1.0 §5.4.5).
