@@ -92,6 +92,10 @@ pub const TRACK_DETECTION_SPAN: Ticks = Ticks::from_ms(1000);
 /// The same in bytes: one second at 64 Mbit/s.
 pub const TRACK_DETECTION_BYTES: usize = 8 << 20;
 
+/// A track that sends nothing for so long gives its place in the outputs to another of its kind. Far
+/// longer than between two frames of a slow slide show, and short enough that viewers are still there.
+pub const TRACK_SILENCE: Ticks = Ticks::from_ms(3000);
+
 /// What one send of a live player carries at most. Large enough that a player which catches up does
 /// so in few calls, small enough that what a slow one holds stays small.
 pub const PLAYER_BATCH_BYTES: usize = 256 * 1024;

@@ -18,16 +18,23 @@ pub enum Flow {
 ///
 /// Encoders announce tracks that never come and bring tracks late; a player told of a track that
 /// stays silent waits for ever. So tracks come from frames. A track that comes late enters at the
-/// next video keyframe, because every output can only take it up there.
+/// next video keyframe, because every output can only take it up there. One that falls silent makes
+/// room for others of its kind, since outputs carry the first of each.
 #[derive(Default)]
 pub struct Gate {
     declared: Vec<Track>,
     live: Vec<Track>,
-    seen: Vec<TrackId>,
+    seen: Vec<Seen>,
     held: VecDeque<AccessUnit>,
     held_bytes: usize,
     settled: bool,
     out: VecDeque<Flow>,
+}
+
+/// A track that has sent, and when it last did.
+struct Seen {
+    id: TrackId,
+    last: Ticks,
 }
 
 impl Gate {
@@ -52,8 +59,9 @@ impl Gate {
         if !self.declared.iter().any(|track| track.id == unit.track) {
             return;
         }
-        if !self.seen.contains(&unit.track) {
-            self.seen.push(unit.track);
+        match self.seen.iter_mut().find(|seen| seen.id == unit.track) {
+            Some(seen) => seen.last = unit.dts,
+            None => self.seen.push(Seen { id: unit.track, last: unit.dts }),
         }
         if self.settled {
             return self.pass(unit);
@@ -79,7 +87,7 @@ impl Gate {
     fn complete(&self) -> bool {
         let seen = |kind| {
             let mut of_kind = self.declared.iter().filter(|track| track.kind() == kind).peekable();
-            of_kind.peek().is_some() && of_kind.all(|track| self.seen.contains(&track.id))
+            of_kind.peek().is_some() && of_kind.all(|track| self.has_sent(track))
         };
         seen(TrackKind::Video) && seen(TrackKind::Audio)
     }
@@ -94,46 +102,51 @@ impl Gate {
 
     fn settle(&mut self) {
         self.settled = true;
-        let seen = &self.seen;
-        self.live = self.declared.iter().filter(|t| seen.contains(&t.id)).cloned().collect();
+        self.live = self.declared.iter().filter(|track| self.has_sent(track)).cloned().collect();
         self.announce();
         self.held_bytes = 0;
         self.out.extend(self.held.drain(..).map(Flow::Unit));
     }
 
     fn pass(&mut self, unit: AccessUnit) {
-        if !self.is_live(unit.track) {
-            // Without video any moment is as good as another.
-            let video = self.live.iter().any(|track| track.kind() == TrackKind::Video);
-            if video {
-                return;
-            }
-            self.admit_seen();
-        } else if self.live.len() < self.seen.len() && self.is_leading(unit.track) && unit.keyframe
-        {
-            self.admit_seen();
+        if self.is_turning_point(&unit) {
+            self.live = self.sending(unit.dts).cloned().collect();
+            self.announce();
         }
-        self.out.push_back(Flow::Unit(unit));
+        if self.live.iter().any(|track| track.id == unit.track) {
+            self.out.push_back(Flow::Unit(unit));
+        }
     }
 
-    fn admit_seen(&mut self) {
-        let seen = &self.seen;
-        self.live = self.declared.iter().filter(|t| seen.contains(&t.id)).cloned().collect();
-        self.announce();
+    /// Whether other tracks than before begin with this unit. Players can take them up at a keyframe
+    /// of what is then the first video track; without video any moment is as good as another.
+    fn is_turning_point(&self, unit: &AccessUnit) -> bool {
+        let leading = self.sending(unit.dts).find(|track| track.kind() == TrackKind::Video);
+        let live = self.live.iter().map(|track| track.id);
+        unit.keyframe
+            && leading.is_none_or(|track| track.id == unit.track)
+            && !self.sending(unit.dts).map(|track| track.id).eq(live)
+    }
+
+    /// Tracks that have sent, without those that fell silent while others of their kind go on.
+    fn sending(&self, now: Ticks) -> impl Iterator<Item = &Track> {
+        let sends = move |track: &Track| {
+            let seen = self.seen.iter().find(|seen| seen.id == track.id);
+            seen.is_some_and(|seen| now - seen.last < limits::TRACK_SILENCE)
+        };
+        let others_send = move |silent: &Track| {
+            self.declared.iter().any(|track| track.kind() == silent.kind() && sends(track))
+        };
+        let is_sending = move |track: &&Track| sends(track) || !others_send(track);
+        self.declared.iter().filter(|track| self.has_sent(track)).filter(is_sending)
+    }
+
+    fn has_sent(&self, track: &Track) -> bool {
+        self.seen.iter().any(|seen| seen.id == track.id)
     }
 
     fn announce(&mut self) {
         self.out.push_back(Flow::Tracks(self.live.clone()));
-    }
-
-    fn is_live(&self, id: TrackId) -> bool {
-        self.live.iter().any(|track| track.id == id)
-    }
-
-    /// Of several video tracks the first one tells where players can take up others.
-    fn is_leading(&self, id: TrackId) -> bool {
-        let leading = self.live.iter().find(|track| track.kind() == TrackKind::Video);
-        leading.is_some_and(|track| track.id == id)
     }
 }
 
@@ -152,9 +165,9 @@ mod tests {
         }
     }
 
-    /// `v`, `a`: a frame of that kind; `[va]`: the tracks from here on.
+    /// `v`, `a`: a frame of that kind, `V`, `A` of its second track; `[va]`: the tracks from here on.
     fn drain(gate: &mut Gate) -> String {
-        let letter = |id| if id == VIDEO { 'v' } else { 'a' };
+        let letter = |id: TrackId| ['v', 'a', 'V', 'A'][usize::from(id.0)];
         let mut text = String::new();
         while let Some(flow) = gate.poll() {
             match flow {
@@ -227,5 +240,71 @@ mod tests {
         gate.push(unit(VIDEO, 0, true));
         gate.finish();
         assert_eq!(drain(&mut gate), "[v]v");
+    }
+
+    const SECOND_VIDEO: TrackId = TrackId(2);
+    const SECOND_AUDIO: TrackId = TrackId(3);
+
+    fn two_of_each(beside: &[TrackId]) -> Gate {
+        let mut gate = Gate::default();
+        for (track, id) in [
+            (video_track(), VIDEO),
+            (audio_track(), AUDIO),
+            (video_track(), SECOND_VIDEO),
+            (audio_track(), SECOND_AUDIO),
+        ] {
+            if beside.contains(&id) {
+                gate.declare(Track { id, ..track });
+            }
+        }
+        for id in beside {
+            gate.push(unit(*id, 0, true));
+        }
+        gate
+    }
+
+    #[test]
+    fn a_track_that_falls_silent_makes_room_for_another() {
+        let mut gate = two_of_each(&[VIDEO, AUDIO, SECOND_VIDEO, SECOND_AUDIO]);
+        assert_eq!(drain(&mut gate), "[vaVA]vaVA");
+        let silence = limits::TRACK_SILENCE.as_ms();
+        gate.push(unit(SECOND_VIDEO, silence - 1, true));
+        gate.push(unit(AUDIO, silence, true));
+        gate.push(unit(SECOND_VIDEO, silence, false));
+        assert_eq!(drain(&mut gate), "VaV", "only a keyframe begins another first track");
+        gate.push(unit(SECOND_VIDEO, silence + 1, true));
+        assert_eq!(drain(&mut gate), "[aV]V");
+        // It comes back with a keyframe of its own.
+        gate.push(unit(VIDEO, silence + 2, false));
+        gate.push(unit(SECOND_VIDEO, silence + 3, true));
+        gate.push(unit(SECOND_AUDIO, silence + 4, true));
+        assert_eq!(drain(&mut gate), "V");
+        gate.push(unit(VIDEO, silence + 5, true));
+        gate.push(unit(SECOND_AUDIO, silence + 6, true));
+        assert_eq!(drain(&mut gate), "[vaVA]vA");
+    }
+
+    #[test]
+    fn the_last_of_its_kind_stays_however_long_it_is_silent() {
+        let mut gate = two_of_each(&[VIDEO, AUDIO]);
+        drain(&mut gate);
+        gate.push(unit(AUDIO, 10 * limits::TRACK_SILENCE.as_ms(), true));
+        gate.push(unit(VIDEO, 10 * limits::TRACK_SILENCE.as_ms(), true));
+        assert_eq!(drain(&mut gate), "av");
+        let mut gate = two_of_each(&[AUDIO, SECOND_AUDIO]);
+        gate.finish();
+        assert_eq!(drain(&mut gate), "[aA]aA");
+        gate.push(unit(SECOND_AUDIO, limits::TRACK_SILENCE.as_ms(), true));
+        assert_eq!(drain(&mut gate), "[A]A", "sound alone turns anywhere");
+    }
+
+    #[test]
+    fn an_earlier_track_that_comes_late_leads_from_its_own_keyframe() {
+        let mut gate = two_of_each(&[AUDIO, SECOND_VIDEO]);
+        gate.declare(video_track());
+        assert_eq!(drain(&mut gate), "[aV]aV");
+        gate.push(unit(VIDEO, 40, true));
+        gate.push(unit(SECOND_VIDEO, 40, true));
+        assert_eq!(drain(&mut gate), "[vaV]vV");
     }
 }

@@ -14,6 +14,8 @@ pub struct TrackSet {
     pub metadata: Metadata,
     /// Of those video tracks whose encoder tells it.
     pub colors: Colors,
+    /// What FLV and RTMP players get: the first track of each kind and its number here.
+    flv: Vec<(TrackId, Track)>,
     headers: OnceLock<Headers>,
 }
 
@@ -29,7 +31,12 @@ struct Headers {
 
 impl TrackSet {
     pub fn new(tracks: Vec<Track>, metadata: Metadata) -> Self {
-        Self { tracks, metadata, ..Self::default() }
+        let of_kind = |kind| tracks.iter().find(|track| track.kind() == kind);
+        let first = [TrackKind::Video, TrackKind::Audio].into_iter().filter_map(of_kind);
+        // As the first track it has the form that every player knows, whatever number it came with.
+        let as_first = |track: &Track| Track { id: TrackId::first(track.kind()), ..track.clone() };
+        let flv = first.map(|track| (track.id, as_first(track))).collect();
+        Self { tracks, metadata, flv, ..Self::default() }
     }
 
     pub fn with_colors(self, colors: Colors) -> Self {
@@ -48,16 +55,15 @@ impl TrackSet {
         self.track(id).map(Track::kind)
     }
 
-    /// The tracks an FLV or RTMP player gets: one of each kind, as the format knows no more.
+    /// The tracks an FLV or RTMP player gets, as it gets them: one of each kind, as the format knows
+    /// no more.
     pub fn flv_tracks(&self) -> impl Iterator<Item = &Track> {
-        [TrackKind::Video, TrackKind::Audio]
-            .into_iter()
-            .filter_map(|kind| self.tracks.iter().find(|track| track.kind() == kind))
+        self.flv.iter().map(|(_, track)| track)
     }
 
-    /// The track of this unit, if an FLV or RTMP player gets it.
+    /// What the track of this unit is to an FLV or RTMP player, if it gets it.
     pub fn flv_track(&self, id: TrackId) -> Option<&Track> {
-        self.flv_tracks().find(|track| track.id == id)
+        self.flv.iter().find(|(known, _)| *known == id).map(|(_, track)| track)
     }
 
     pub fn color(&self, id: TrackId) -> Option<&ColorInfo> {
@@ -68,7 +74,7 @@ impl TrackSet {
     /// one before: sequence headers only where a track is another one.
     pub fn announced_after(&self, told: Option<&Self>) -> impl Iterator<Item = (TagKind, &Bytes)> {
         let headers = self.headers();
-        let is_new = told.is_none_or(|told| told.tracks != self.tracks);
+        let is_new = told.is_none_or(|told| told.flv != self.flv);
         let sequence = headers.sequence.iter().filter(move |_| is_new);
         let color = headers.color.iter().map(|body| (TagKind::Video, body));
         std::iter::once((TagKind::Script, &headers.metadata))
@@ -86,7 +92,7 @@ impl TrackSet {
                     .iter()
                     .filter_map(|track| Some((tag_kind(track), flv::sequence_header(track)?)))
                     .collect(),
-                color: tracks.iter().find_map(|track| self.color(track.id)?.body(track)),
+                color: self.flv.iter().find_map(|(id, track)| self.color(*id)?.body(track)),
             }
         })
     }
@@ -141,6 +147,22 @@ pub mod tests {
             frame_samples: 1024,
         };
         Track { id: AUDIO, codec: Arc::new(CodecConfig::Aac(config)) }
+    }
+
+    /// A player that knows no multitrack gets the second track as it would the first.
+    #[test]
+    fn players_get_any_track_in_the_form_of_the_first() {
+        let tracks = |number: u8| {
+            let [video, audio] = [video_track(), audio_track()]
+                .map(|track| Track { id: TrackId(track.id.0 + 2 * number), ..track });
+            TrackSet::new(vec![video, audio], Metadata::default())
+        };
+        let announced = |set: &TrackSet| {
+            set.announced_after(None).map(|(kind, body)| (kind, body.clone())).collect::<Vec<_>>()
+        };
+        assert_eq!(announced(&tracks(1)), announced(&tracks(0)));
+        assert_eq!(tracks(1).flv_track(TrackId(2)), Some(&video_track()));
+        assert_eq!(tracks(1).flv_track(VIDEO), None);
     }
 
     pub fn audio_video() -> TrackSet {

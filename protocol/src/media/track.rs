@@ -6,6 +6,17 @@ use crate::codec::CodecConfig;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackId(pub u8);
 
+impl TrackId {
+    /// The one that publishers without multitrack use: video tracks are even, audio tracks odd.
+    #[must_use]
+    pub const fn first(kind: TrackKind) -> Self {
+        match kind {
+            TrackKind::Video => Self(0),
+            TrackKind::Audio => Self(1),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TrackKind {
     Video,
