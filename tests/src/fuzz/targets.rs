@@ -4,8 +4,8 @@ use std::fs;
 use std::time::Instant;
 
 use bytes::Bytes;
-use weir_protocol::codec::{aac, av1, avc, hevc, mp3, nal, opus, vp9};
-use weir_protocol::flv::{FileReader, Tag, TagKind};
+use weir_protocol::codec::{aac, ac3, av1, avc, flac, hevc, mp3, nal, opus, vp9};
+use weir_protocol::flv::{ColorInfo, FileReader, Tag, TagKind};
 use weir_protocol::limits::Limits;
 use weir_protocol::pool::HeapPool;
 use weir_protocol::rtmp::{ClientSession, Event, Output, RtmpUrl, ServerSession};
@@ -119,6 +119,10 @@ fn codec(input: &[u8]) {
     let _ = av1::Config::from_access_unit(input).map(|config| config.rfc6381());
     let _ = mp3::Config::from_access_unit(input);
     let _ = mp3::samples(input);
+    let _ = (flac::Config::parse(input), flac::samples(input));
+    let _ = ac3::Config::from_access_unit(input).map(|config| config.covers(input));
+    let _ = ac3::samples(input);
+    let _ = ColorInfo::parse(input);
     let _ = (avc::is_keyframe(input, true), avc::has_picture(input));
     let _ = (hevc::is_keyframe(input), hevc::has_picture(input));
     let _ = (av1::is_keyframe(input), av1::has_picture(input), vp9::is_keyframe(input));

@@ -236,6 +236,30 @@ fn metadata_is_read_in_either_wrapping_and_never_needed() {
     }
 }
 
+/// AM-01, AM-02: AMF3 within metadata is read as far as it goes, and can do no harm.
+#[test]
+fn am_01_metadata_in_amf3() {
+    let name = b"\x02\0\x0aonMetaData";
+    let parse = |value: &[u8]| Metadata::parse(&[&name[..], value].concat());
+    let wide = Some(Metadata { width: Some(5), ..Metadata::default() });
+    assert_eq!(parse(b"\x11\x0a\x0b\x01\x0bwidth\x04\x05\x01"), wide);
+    assert_eq!(parse(b"\x11\x09\x01\x0bwidth\x04\x05\x01"), wide);
+    let hostile = [
+        b"\x09\x03\x01".repeat(70_000),
+        b"\x0a\x0b\x01\x03a".repeat(70_000),
+        b"\x10\xff\xff\xff\xff\0\x01".to_vec(),
+        b"\x0a\xff\xff\xff\xf3\x01".to_vec(),
+        b"\x0a\x07\x03C\x01".to_vec(),
+        b"\xff".to_vec(),
+    ];
+    for body in hostile {
+        assert_eq!(parse(&[b"\x11", &body[..]].concat()), None);
+        // What came before it counts.
+        let beside = [&b"\x03\0\x05width\0\x40\x14\0\0\0\0\0\0\0\x01x\x11"[..], &body];
+        assert_eq!(parse(&beside.concat()), wide);
+    }
+}
+
 /// Not randomness: only many different bodies, the same on every run.
 #[test]
 fn no_bodies_make_the_demuxer_panic() {

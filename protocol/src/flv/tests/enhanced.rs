@@ -5,8 +5,9 @@ use crate::amf0::{Value, encode_all};
 use crate::codec::{CodecConfig, avc, hevc};
 use crate::media::{Track, TrackId};
 
+/// ER-01: HEVC in a body of its own FourCC, of number 12 or, as old OBS sends it, of AVC's.
 #[test]
-fn hevc_is_understood_under_three_names() {
+fn er_01_hevc_is_understood_under_three_names() {
     let frames = ["00000003 260188", "00000003 020188"];
     let expected = ["track 0 hvc1.1.6.L60.90", "unit 0 key at 0 -1 of 7", "unit 0 at 40 +0 of 7"];
     for (start, key, inter) in [
@@ -26,8 +27,28 @@ fn hevc_is_understood_under_three_names() {
     }
 }
 
+/// ER-01: what is neither record under AVC's number is a clear reason, and later headers count.
 #[test]
-fn av1_and_vp9_take_from_keyframes_what_headers_lack() {
+fn er_01_a_header_that_is_no_record_is_skipped() {
+    check(
+        &[
+            "v1700000000 01ffffffff ffe1ffff",
+            "v1701000000 00000003 260188",
+            &format!("v1700000000{AVCC}"),
+            "v1701000000 00000002 6588",
+        ],
+        &[
+            "skipped: codec configuration is cut off",
+            "skipped: access unit without a picture",
+            "track 0 avc1.4d401f",
+            "unit 0 key at 0 +0 of 6",
+        ],
+    );
+}
+
+/// ER-04: an av1C without OBUs, as SVT-AV1 gives it, is made whole from the first keyframe.
+#[test]
+fn er_04_av1_and_vp9_take_from_keyframes_what_headers_lack() {
     let av1_frame = "320140";
     for start in [AV1C, "81000c00"] {
         check(
@@ -120,8 +141,13 @@ fn color_is_read_and_written() {
     assert_eq!(color.body(&legacy), None, "its players know no metadata frames");
 }
 
+/// ER-04: Opus without a header is stereo at 48 kHz; one of 11 bytes takes the usual values.
 #[test]
-fn opus_and_mp3_need_no_header() {
+fn er_04_opus_and_mp3_need_no_header() {
+    check(
+        &["a90 4f707573 4f70757348656164010138", "a91 4f707573 0801"],
+        &["track 1 opus", "unit 1 key at 0 +0 of 2"],
+    );
     check(
         &[
             "a91 4f707573 f801",
