@@ -23,6 +23,9 @@ pub struct Config {
     /// Media sequence number of the first segment: not below any number used before at this
     /// address, for example one made from the wall clock.
     pub first_msn: u64,
+    /// Discontinuities before the first segment: more than a playlist at this address has told of,
+    /// because players time what follows a discontinuity by its number.
+    pub first_discontinuity: u64,
 }
 
 impl Default for Config {
@@ -35,6 +38,7 @@ impl Default for Config {
             prefix: String::from("0"),
             ts_base: String::new(),
             first_msn: 0,
+            first_discontinuity: 0,
         }
     }
 }

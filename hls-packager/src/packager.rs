@@ -61,10 +61,10 @@ const USUAL_PICTURE_STEP: Ticks = Ticks(TIMESCALE as i64 / 30);
 impl Packager {
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let first_msn = config.first_msn;
+        let (first_msn, first_discontinuity) = (config.first_msn, config.first_discontinuity);
         let shape = Arc::new(Shape::new(config));
         Self {
-            segmenter: Segmenter::new(shape.clone(), first_msn),
+            segmenter: Segmenter::new(shape.clone(), first_msn, first_discontinuity),
             shape,
             tracks: Tracks::default(),
             lead_in: Some(LeadIn::default()),

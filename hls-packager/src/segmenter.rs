@@ -46,7 +46,7 @@ const LEAST_PART_PERCENT: i64 = 85;
 const EARLY_KEYFRAME: Ticks = Ticks::from_ms(100);
 
 impl Segmenter {
-    pub fn new(shape: Arc<Shape>, first_msn: u64) -> Self {
+    pub fn new(shape: Arc<Shape>, first_msn: u64, first_discontinuity: u64) -> Self {
         Self {
             part_target: shape.part_target(None),
             shape,
@@ -55,7 +55,10 @@ impl Segmenter {
             audio: VecDeque::new(),
             part_start: Ticks::ZERO,
             frontier: Ticks::ZERO,
-            open: OpenSegment::first(first_msn),
+            open: OpenSegment {
+                discontinuities: first_discontinuity,
+                ..OpenSegment::first(first_msn)
+            },
             history: History::default(),
             sequence: 0,
             ts_state: ts::State::default(),

@@ -192,6 +192,12 @@ impl Window {
         self.open.msn.saturating_add(1)
     }
 
+    /// Above every discontinuity sequence number that this stream has used.
+    #[must_use]
+    pub fn next_discontinuity(&self) -> u64 {
+        self.open.discontinuities.saturating_add(1)
+    }
+
     /// The stream is over: playlists carry ENDLIST.
     #[must_use]
     pub fn is_ended(&self) -> bool {

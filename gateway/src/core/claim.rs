@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use tokio::sync::oneshot;
-use weir_hls::Packager;
+use weir_hls::{Packager, Window};
 use weir_protocol::stream_name::StreamName;
 
 use super::inheritance::Heir;
@@ -116,8 +116,8 @@ impl Core {
             stream.begin(claim.generation, publisher);
             return stream.clone();
         }
-        let next_msn = last_owner.and_then(|stream| stream.window()).map_or(0, |w| w.next_msn());
-        let packager = self.packager(&claim.name, next_msn);
+        let last_window = known.as_ref().and_then(|stream| stream.window());
+        let packager = self.packager(&claim.name, last_window.as_deref());
         let owner = Owner::new(claim.generation, packager);
         let stream = Rc::new(Stream::owned(claim.name.clone(), now, owner));
         stream.begin(claim.generation, publisher);
@@ -143,7 +143,8 @@ impl Core {
         let _ = heir.send(estate);
     }
 
-    fn packager(&self, name: &StreamName, next_msn: u64) -> Packager {
+    /// Goes on counting where the last window at this address has ended, if it is still known.
+    fn packager(&self, name: &StreamName, last_window: Option<&Window>) -> Packager {
         let hls = &self.config.hls;
         let last_segment = name.url_path().to_string();
         let last_segment = last_segment.rsplit('/').next().unwrap_or_default();
@@ -154,7 +155,8 @@ impl Core {
             window: hls.window,
             prefix: random_prefix(),
             ts_base: format!("{last_segment}/"),
-            first_msn: next_msn.max(msn_of_wall_clock()),
+            first_msn: last_window.map_or(0, Window::next_msn).max(msn_of_wall_clock()),
+            first_discontinuity: last_window.map_or(0, Window::next_discontinuity),
         })
     }
 }

@@ -189,6 +189,24 @@ fn a_publisher_that_comes_back_goes_on_in_the_same_playlist() {
 }
 
 #[test]
+fn a_stream_after_the_last_one_at_its_address_counts_on() {
+    let feed = Feed { seconds: 5, ..Feed::default() };
+    let mut packager = feed.packager(config());
+    push(&mut packager, &feed.units());
+    packager.discontinuity();
+    push(&mut packager, &feed.units());
+    packager.end();
+    let last = packager.window();
+    let first_discontinuity = last.next_discontinuity();
+    assert_eq!(first_discontinuity, 2);
+    let next = Config { first_msn: last.next_msn(), first_discontinuity, ..config() };
+    let mut packager = feed.packager(next);
+    push(&mut packager, &feed.units());
+    let text = text(&packager.window());
+    assert!(text.contains("#EXT-X-DISCONTINUITY-SEQUENCE:2\n"), "{text}");
+}
+
+#[test]
 fn discontinuities_that_left_the_playlist_are_counted() {
     let feed = Feed { seconds: 5, ..Feed::default() };
     let mut packager = feed.packager(Config { window: 4, ..config() });
