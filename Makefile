@@ -15,7 +15,7 @@ help: ## Show this list
 
 .PHONY: demo
 demo: ## Build Weir, publish the bundled clip to it in a loop, and print where to watch it
-	$(CARGO) build --release --locked --bin weir
+	$(CARGO) build --release --locked -p weir-gateway --bin weir
 	python3 gateway/demo.py target/release/weir
 
 .PHONY: setup

@@ -23,6 +23,7 @@ pub mod rtmp_client;
 pub mod rtmp_peer;
 pub mod rtmp_server;
 pub mod script;
+pub mod sim;
 pub mod sync;
 pub mod tools;
 pub mod validate;

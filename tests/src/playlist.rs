@@ -11,6 +11,7 @@ pub struct Playlist {
     pub part_hold_back: Option<f64>,
     pub can_block_reload: bool,
     pub media_sequence: u64,
+    pub discontinuity_sequence: u64,
     pub segments: Vec<Segment>,
     /// Parts after the last whole segment.
     pub open_parts: Vec<Part>,
@@ -78,6 +79,9 @@ impl Playlist {
         match tag {
             "EXT-X-TARGETDURATION" => self.target_duration = number(Some(value)),
             "EXT-X-MEDIA-SEQUENCE" => self.media_sequence = value.parse().unwrap_or(0),
+            "EXT-X-DISCONTINUITY-SEQUENCE" => {
+                self.discontinuity_sequence = value.parse().unwrap_or(0);
+            }
             "EXT-X-ENDLIST" => self.ended = true,
             "EXT-X-MEDIA" => self.renditions.extend(attribute(value, "URI")),
             "EXT-X-PRELOAD-HINT" => self.preload_hint = attribute(value, "URI"),

@@ -40,6 +40,10 @@ impl Inheritances {
         self.0.borrow_mut().insert(claim.generation, expected);
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
     pub fn knows(&self, generation: u64) -> bool {
         self.0.borrow().contains_key(&generation)
     }

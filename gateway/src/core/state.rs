@@ -101,6 +101,12 @@ impl Core {
         self.stopping.get()
     }
 
+    /// Nothing is here that anybody left behind: no connection, no stream, no state on its way.
+    pub fn is_at_rest(&self) -> bool {
+        let streams = self.streams.borrow().is_empty();
+        streams && self.connections.is_empty() && self.inheritances.is_empty()
+    }
+
     pub fn streams(&self) -> Vec<Rc<Stream>> {
         self.streams.borrow().values().cloned().collect()
     }
