@@ -11,6 +11,7 @@ mod keys;
 mod list;
 mod lists;
 mod reference;
+mod tls;
 mod value;
 
 use std::collections::BTreeMap;
@@ -25,11 +26,13 @@ pub use cores::{CoreChoiceError, Cores};
 pub use error::{ConfigError, Place};
 pub use keys::{KEYS, Key};
 pub use reference::{Secrets, markdown, toml};
+pub use tls::{Rtmps, Tls};
 
 /// What `weir run` acts on. The meaning and range of each field stand in [`KEYS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     pub rtmp: SocketAddr,
+    pub rtmps: Rtmps,
     pub http: SocketAddr,
     pub admin: SocketAddr,
     pub cores: Cores,
@@ -40,6 +43,7 @@ pub struct Config {
     pub memory: Memory,
     pub limits: ConnectionLimits,
     pub timeouts: Timeouts,
+    pub tls: Tls,
     pub publish: Publish,
     pub rtmp_play: RtmpPlay,
     pub publish_keys: Vec<PublishKey>,
@@ -132,6 +136,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             rtmp: (Ipv4Addr::UNSPECIFIED, 1935).into(),
+            rtmps: Rtmps::Auto,
             http: (Ipv4Addr::UNSPECIFIED, 8080).into(),
             admin: (Ipv4Addr::LOCALHOST, 9090).into(),
             cores: Cores::All,
@@ -152,6 +157,7 @@ impl Default for Config {
                 send_stall: Duration::from_secs(10),
                 player_silence: Duration::from_secs(60),
             },
+            tls: Tls::default(),
             rtmp_play: RtmpPlay { absent: Absent::End, wait: Duration::from_secs(30) },
             publish: Publish { conflict: Conflict::Takeover },
             publish_keys: Vec::new(),
@@ -233,14 +239,29 @@ impl Loaded {
             let rule = "a part can be at most half a segment";
             return Err(self.conflict("hls.part", "hls.segment", rule));
         }
-        let listeners =
-            [("rtmp", self.config.rtmp), ("http", self.config.http), ("admin", self.config.admin)];
+        self.check_tls()?;
+        let Config { rtmp, rtmps, http, admin, tls, .. } = &self.config;
+        let mut listeners = vec![("rtmp", *rtmp), ("http", *http), ("admin", *admin)];
+        listeners.extend(rtmps.address(tls).map(|rtmps| ("rtmps", rtmps)));
         for (index, (first, address)) in listeners.iter().enumerate() {
             for (second, other) in listeners.iter().skip(index + 1) {
                 if address == other && address.port() != 0 {
                     return Err(self.conflict(first, second, "each listener needs its own port"));
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn check_tls(&self) -> Result<(), ConfigError> {
+        let Config { tls, rtmps, .. } = &self.config;
+        if tls.certificate.is_some() != tls.key.is_some() {
+            let rule = "name both files, or none";
+            return Err(self.conflict("tls.certificate", "tls.key", rule));
+        }
+        if matches!(rtmps, Rtmps::At(_)) && tls.certificate.is_none() {
+            let rule = "RTMPS needs a certificate and its key";
+            return Err(self.conflict("rtmps", "tls.certificate", rule));
         }
         Ok(())
     }

@@ -34,6 +34,13 @@ pub const GUESSERS: usize = 4096;
 /// same again and again, and behind one address there are a few at most.
 pub const GUESSES_TOLD_APART: usize = 4;
 
+/// A chain of certificates is some kilobytes. The same holds.
+pub const PEM_FILE_BYTES: u64 = 1 << 20;
+
+/// How often the certificate's files are looked at: two calls to the system. A new one is in use after
+/// the second look that finds it, within the minute that tools for renewal leave at the very least.
+pub const CERTIFICATE_LOOK: Duration = Duration::from_secs(5);
+
 /// A few people, a metrics scraper and a health checker, each with the six connections that a
 /// browser opens; 64 leave room and cost at most 64 file descriptors.
 pub const ADMIN_CONNECTIONS: usize = 64;

@@ -1,8 +1,10 @@
 //! What was decided at the start, and how the process does since: for the API and the metrics.
 
 use std::fs;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::certificates::Certificates;
 use crate::io::Arena;
 
 pub struct Process {
@@ -16,6 +18,8 @@ pub struct Process {
     pub cpus: Vec<usize>,
     /// Where all media is.
     pub arena: &'static Arena,
+    /// What RTMPS shows, if it is spoken.
+    pub certificates: Option<Arc<Certificates>>,
 }
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

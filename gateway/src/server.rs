@@ -10,10 +10,12 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Instant, SystemTime};
 
+use rustls::ServerConfig;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::admin::{self, Admin};
 use crate::auth::Door;
+use crate::certificates::Certificates;
 use crate::config::Config;
 use crate::control::Cores;
 use crate::core::admission::Admission;
@@ -41,7 +43,10 @@ pub fn run(config: Config) -> Result<(), StartError> {
         .map_err(system("wait for signals"))?;
     runtime.block_on(async {
         let mut signals = Signals::new().map_err(system("wait for signals"))?;
-        signals.next().await;
+        tokio::select! {
+            () = signals.next() => {}
+            result = keep_certificates(gateway.certificates.as_deref()) => result?,
+        }
         gateway.stop(signals).await;
         Ok(())
     })
@@ -54,20 +59,27 @@ struct Gateway {
     cores: Cores,
     threads: Vec<JoinHandle<()>>,
     admin: admin::Running,
+    certificates: Option<Arc<Certificates>>,
 }
 
 struct Addresses {
     rtmp: SocketAddr,
+    rtmps: Option<SocketAddr>,
     http: SocketAddr,
     admin: SocketAddr,
 }
 
-/// The listening sockets: one of each per core, and the admin's.
+/// The listening sockets: those of each core, and the admin's.
 struct Sockets {
     addresses: Addresses,
-    rtmp: Vec<TcpListener>,
-    http: Vec<TcpListener>,
+    cores: Vec<CoreSockets>,
     admin: TcpListener,
+}
+
+struct CoreSockets {
+    rtmp: TcpListener,
+    rtmps: Option<TcpListener>,
+    http: TcpListener,
 }
 
 impl Gateway {
@@ -81,6 +93,7 @@ impl Gateway {
         if let Some(note) = &note {
             tracing::warn!("{note}");
         }
+        let certificates = Certificates::open(&config.tls)?;
         let sockets = Sockets::bind(&config, cpus.len())?;
         let budget = usize::try_from(config.memory.max).unwrap_or(usize::MAX);
         let arena = Arena::reserve(budget).map_err(system("reserve address space for media"))?;
@@ -92,22 +105,27 @@ impl Gateway {
             io_note: note,
             cpus: cpus.clone(),
             arena,
+            certificates: certificates.clone(),
         });
         let exporter = Exporter::new(counters.clone(), process.clone());
-        let Sockets { addresses, rtmp, http, admin } = sockets;
+        let tls = certificates.as_ref().map(Certificates::server_config).transpose();
+        let tls = tls.map_err(|error| system("set up TLS")(io::Error::other(error)))?;
+        let Sockets { addresses, cores, admin } = sockets;
         let crew = Crew { config, arena, backend, counters, cpus };
-        let (cores, threads) = crew.start(rtmp, http)?;
+        let (cores, threads) = crew.start(cores, tls)?;
         let admin = admin::start(admin, Admin { control: cores.clone(), process, exporter })
             .map_err(system("start the admin thread"))?;
-        Ok(Self { addresses, backend, cores, threads, admin })
+        Ok(Self { addresses, backend, cores, threads, admin, certificates })
     }
 
     /// One line for people and programs that wait for it: every listener takes connections now.
     fn say_ready(&self) {
-        let Addresses { rtmp, http, admin } = &self.addresses;
+        let Addresses { rtmp, rtmps, http, admin } = &self.addresses;
+        let rtmps = rtmps.map_or_else(String::new, |rtmps| format!(" rtmps={rtmps}"));
         let (io, cores) = (self.backend.name(), self.threads.len());
-        let line =
-            format!("weir ready rtmp={rtmp} http={http} admin={admin} io={io} cores={cores}\n");
+        let line = format!(
+            "weir ready rtmp={rtmp}{rtmps} http={http} admin={admin} io={io} cores={cores}\n"
+        );
         let mut stdout = io::stdout();
         // Nobody may be there to read it.
         let _ = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
@@ -146,8 +164,8 @@ struct Crew {
 impl Crew {
     fn start(
         self,
-        rtmp: Vec<TcpListener>,
-        http: Vec<TcpListener>,
+        sockets: Vec<CoreSockets>,
+        tls: Option<Arc<ServerConfig>>,
     ) -> Result<(Cores, Vec<JoinHandle<()>>), StartError> {
         let registry = Arc::new(Registry::default());
         let door = Arc::new(Door::new(self.config.publish_keys.clone()));
@@ -160,13 +178,20 @@ impl Crew {
             self.cpus.iter().map(|_| mailbox(limits::MAILBOX_MESSAGES)).unzip();
         let (started, starting) = mpsc::channel();
         let mut threads = Vec::new();
-        let seats = rtmp.into_iter().zip(http).zip(inboxes);
-        for (index, ((rtmp, http), inbox)) in seats.enumerate() {
+        let seats = sockets.into_iter().zip(inboxes);
+        for (index, (sockets, inbox)) in seats.enumerate() {
             let (config, registry, door) = (self.config.clone(), registry.clone(), door.clone());
             let demand = demand.clone();
             let (counters, arena) = (self.counters[index].clone(), self.arena);
             let (mailboxes, cpu, backend) = (mailboxes.clone(), self.cpus[index], self.backend);
-            let seat = Seat { rtmp, http, inbox, admission: admission.clone() };
+            let CoreSockets { rtmp, rtmps, http } = sockets;
+            let seat = Seat {
+                rtmp,
+                rtmps: rtmps.zip(tls.clone()),
+                http,
+                inbox,
+                admission: admission.clone(),
+            };
             let started = started.clone();
             let thread = std::thread::Builder::new().name(format!("weir-core-{index}"));
             let body = move || {
@@ -199,14 +224,38 @@ impl Sockets {
                 .map_err(|error| StartError::listen(listener, address, error))
         };
         let (rtmp_address, rtmp) = group(Listener::Rtmp, config.rtmp)?;
+        let rtmps = config.rtmps.address(&config.tls);
+        let rtmps = rtmps.map(|address| group(Listener::Rtmps, address)).transpose()?;
+        let (rtmps_address, rtmps) = rtmps.unzip();
         let (http_address, http) = group(Listener::Http, config.http)?;
         let (admin_address, admin) = CoreListener::bind_group(config.admin, 1)
             .map_err(|error| StartError::listen(Listener::Admin, config.admin, error))?;
         let admin = admin.into_iter().next().ok_or_else(|| {
             StartError::listen(Listener::Admin, config.admin, io::ErrorKind::Other.into())
         })?;
-        let addresses = Addresses { rtmp: rtmp_address, http: http_address, admin: admin_address };
-        Ok(Self { addresses, rtmp, http, admin })
+        let mut rtmps = rtmps.into_iter().flatten();
+        let of_core = |(rtmp, http)| CoreSockets { rtmp, rtmps: rtmps.next(), http };
+        let cores = rtmp.into_iter().zip(http).map(of_core).collect();
+        let addresses = Addresses {
+            rtmp: rtmp_address,
+            rtmps: rtmps_address,
+            http: http_address,
+            admin: admin_address,
+        };
+        Ok(Self { addresses, cores, admin })
+    }
+}
+
+/// Looks after the certificate, if there is one, for ever.
+async fn keep_certificates(certificates: Option<&Certificates>) -> Result<(), StartError> {
+    let Some(certificates) = certificates else { return std::future::pending().await };
+    let mut again = signal(SignalKind::hangup()).map_err(system("wait for signals"))?;
+    let mut looks = tokio::time::interval(limits::CERTIFICATE_LOOK);
+    loop {
+        tokio::select! {
+            _ = again.recv() => certificates.reload(),
+            _ = looks.tick() => certificates.look(),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::{fmt, io};
 
 use thiserror::Error;
 
+use crate::certificates::CertificateError;
 use crate::config::{ConfigError, CoreChoiceError, Key};
 use crate::io::probe::ProbeError;
 use crate::publish::PublishError;
@@ -15,6 +16,8 @@ pub enum StartError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Cores(#[from] CoreChoiceError),
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
     #[error(
         "the {listener} address {address} is already in use: end the program that listens there \
          (`ss -ltnp` shows it), or choose another address with {flag}"
@@ -44,6 +47,7 @@ pub enum StartError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listener {
     Rtmp,
+    Rtmps,
     Http,
     Admin,
 }
@@ -54,6 +58,7 @@ impl Listener {
     pub const fn key(self) -> &'static str {
         match self {
             Self::Rtmp => "rtmp",
+            Self::Rtmps => "rtmps",
             Self::Http => "http",
             Self::Admin => "admin",
         }
@@ -64,6 +69,7 @@ impl fmt::Display for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Rtmp => "RTMP",
+            Self::Rtmps => "RTMPS",
             Self::Http => "HTTP",
             Self::Admin => "admin",
         })
@@ -87,7 +93,7 @@ impl StartError {
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Config(_) | Self::Cores(_) => ExitCode::from(2),
+            Self::Config(_) | Self::Cores(_) | Self::Certificate(_) => ExitCode::from(2),
             _ => ExitCode::FAILURE,
         }
     }

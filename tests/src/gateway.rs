@@ -109,6 +109,12 @@ impl Gateway {
         format!("rtmp://{}/{path}", self.address("rtmp"))
     }
 
+    /// `rtmps://…/PATH`.
+    #[must_use]
+    pub fn rtmps(&self, path: &str) -> String {
+        format!("rtmps://{}/{path}", self.address("rtmps"))
+    }
+
     /// `http://…/PATH`.
     #[must_use]
     pub fn http(&self, path: &str) -> String {

@@ -25,6 +25,7 @@ pub mod rtmp_server;
 pub mod script;
 pub mod sim;
 pub mod sync;
+pub mod tls;
 pub mod tools;
 pub mod validate;
 

@@ -70,7 +70,7 @@ fn port(key: &str) -> String {
 fn ports_are_the_defaults() {
     let (rtmp, http, admin) = (port("rtmp"), port("http"), port("admin"));
     let dockerfile = read("docker/Dockerfile");
-    assert!(dockerfile.contains(&format!("EXPOSE {rtmp} {http} {admin}\n")));
+    assert!(dockerfile.contains(&format!("EXPOSE {rtmp} 1936 {http} {admin}\n")));
     assert!(dockerfile.contains(&format!("/dev/tcp/127.0.0.1/{admin} ")));
     assert!(read("docker/nginx.conf").contains(&format!("server gateway:{http};")));
     assert!(read("docker/prometheus.yml").contains(&format!("[gateway:{admin}]")));

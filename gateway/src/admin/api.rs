@@ -8,8 +8,11 @@ use serde::Serialize;
 use tokio::time::timeout;
 use weir_protocol::stream_name::StreamName;
 
-use super::model::{MemoryInfo, ServerInfo, merge_clients, merge_relays, merge_streams};
+use super::model::{
+    CertificateInfo, MemoryInfo, ServerInfo, merge_clients, merge_relays, merge_streams,
+};
 use super::{Admin, Control, Unanswered, guard};
+use crate::certificates::Facts;
 use crate::limits::ADMIN_ANSWER_WAIT;
 use crate::process;
 
@@ -240,6 +243,10 @@ impl<C: Control> Api<C> {
                 arena_in_use: arena.in_use_bytes as u64,
                 budget: arena.max_bytes as u64,
             },
+            certificate: process.certificates.as_ref().map(|certificates| {
+                let Facts { names, expires } = certificates.facts();
+                CertificateInfo { names, expires, failures: certificates.failures() }
+            }),
             fd_limit: process::fd_limit(),
             open_fds: process::open_fds(),
         }

@@ -300,8 +300,20 @@ pub struct ServerInfo {
     /// The CPU that each core's thread is pinned to.
     pub cpus: Vec<usize>,
     pub memory: MemoryInfo,
+    /// What RTMPS shows, if it is spoken.
+    pub certificate: Option<CertificateInfo>,
     pub fd_limit: Option<u64>,
     pub open_fds: Option<u64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct CertificateInfo {
+    /// Host names and addresses that it is for.
+    pub names: Vec<String>,
+    #[serde(serialize_with = "rfc3339")]
+    pub expires: SystemTime,
+    /// Times that a new one was no good, so that the old one stayed.
+    pub failures: u64,
 }
 
 /// Bytes.

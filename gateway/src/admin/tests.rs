@@ -145,6 +145,7 @@ fn admin(cores: &Cores) -> Admin<Cores> {
         io_note: Some("io_uring is forbidden here".to_owned()),
         cpus: vec![0, 1],
         arena: crate::io::Arena::reserve(1 << 30).unwrap(),
+        certificates: None,
     });
     let counters = Arc::new(Counters::default());
     let exporter = Exporter::new(vec![counters], process.clone());

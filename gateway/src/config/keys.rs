@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use super::value::{Choice, Kind};
-use super::{Absent, Config, Conflict, IoChoice};
+use super::value::{Choice, Kind, Text};
+use super::{Absent, Config, Conflict, IoChoice, Rtmps, tls};
 
 /// One setting, as the file, the environment, the command line and the reference know it.
 #[derive(Debug)]
@@ -61,6 +61,17 @@ pub static KEYS: &[Key] = &[
         name: "rtmp",
         kind: Kind::Address(|config| &mut config.rtmp),
         about: "Where publishers push and RTMP players connect.",
+    },
+    Key {
+        name: "rtmps",
+        kind: Kind::Text(Text {
+            expected: Rtmps::EXPECTED,
+            set: |config, text| Rtmps::parse(text).map(|rtmps| config.rtmps = rtmps).is_some(),
+            get: |config| config.rtmps.to_string(),
+            secret: false,
+        }),
+        about: "Where the same is spoken with TLS. `auto` is 0.0.0.0:1936 once tls.certificate and \
+                tls.key are set, and nowhere before.",
     },
     Key {
         name: "http",
@@ -190,5 +201,26 @@ pub static KEYS: &[Key] = &[
         kind: Kind::Duration(s(3)..=s(3600), |config| &mut config.timeouts.player_silence),
         about: "An RTMP player to which no media goes, because it pauses or its stream does, is \
                 pinged; one that answers nothing for so long is disconnected.",
+    },
+    Key {
+        name: "tls.certificate",
+        kind: Kind::Text(Text {
+            expected: tls::PATH_EXPECTED,
+            set: |config, text| tls::set_path(&mut config.tls.certificate, text),
+            get: |config| tls::path_text(&config.tls.certificate),
+            secret: false,
+        }),
+        about: "What RTMPS shows: a PEM file with the server's certificate first and those of its \
+                issuers behind it. It is read anew when it changes, and on SIGHUP; sessions stay.",
+    },
+    Key {
+        name: "tls.key",
+        kind: Kind::Text(Text {
+            expected: tls::PATH_EXPECTED,
+            set: |config, text| tls::set_path(&mut config.tls.key, text),
+            get: |config| tls::path_text(&config.tls.key),
+            secret: false,
+        }),
+        about: "The private key that belongs to tls.certificate: a PEM file without a passphrase.",
     },
 ];

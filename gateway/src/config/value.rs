@@ -158,7 +158,7 @@ fn within<T: PartialOrd>(value: Option<T>, range: &RangeInclusive<T>) -> Result<
 }
 
 /// `IP:port`, and what people type instead: `:port` for all IPv4 addresses, `localhost:port`.
-fn address(text: &str) -> Option<SocketAddr> {
+pub(super) fn address(text: &str) -> Option<SocketAddr> {
     if let Ok(address) = text.parse() {
         return Some(address);
     }

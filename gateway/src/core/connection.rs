@@ -61,7 +61,7 @@ impl Connection {
         if self.closed.get().is_none() {
             self.closed.set(Some(reason));
         }
-        let says_why = self.transport() == Transport::Rtmp && reason != Closed::SendStall;
+        let says_why = self.transport() != Transport::Http && reason != Closed::SendStall;
         self.conn.shutdown(if says_why { Shutdown::Read } else { Shutdown::Both });
     }
 
@@ -72,7 +72,13 @@ impl Connection {
             | Role::RtmpPlayer
             | Role::RtmpWaiting
             | Role::Push
-            | Role::Pull => Transport::Rtmp,
+            | Role::Pull => {
+                if self.conn.is_tls() {
+                    Transport::Rtmps
+                } else {
+                    Transport::Rtmp
+                }
+            }
             Role::Http | Role::FlvPlayer => Transport::Http,
         }
     }

@@ -11,7 +11,7 @@ use crate::admin::model::{
     TrackInfo, wall_clock,
 };
 use crate::limits;
-use crate::metrics::{PlayerProtocol, Transport};
+use crate::metrics::{Label as _, PlayerProtocol, Transport};
 use crate::stream::owner::{Owner, State};
 use crate::stream::{Publisher, Stream};
 
@@ -55,16 +55,14 @@ pub fn sample(core: &Core, now: Instant) {
         counters.players.of(protocol).set(count as u64);
     }
     core.relays.sample(counters);
-    let (mut rtmp, mut http) = (0, 0);
+    let mut open = [0; Transport::COUNT];
     core.connections.for_each(|connection| {
-        match connection.transport() {
-            Transport::Rtmp => rtmp += 1,
-            Transport::Http => http += 1,
-        }
+        open[connection.transport().index()] += 1;
         connection.account(counters);
     });
-    counters.connections.of(Transport::Rtmp).set(rtmp);
-    counters.connections.of(Transport::Http).set(http);
+    for (transport, count) in Transport::ALL.iter().zip(open) {
+        counters.connections.of(*transport).set(count);
+    }
 }
 
 fn players(stream: &Stream, now: Instant) -> Players {
@@ -123,12 +121,13 @@ fn publisher_info(publisher: &Publisher) -> PublisherInfo {
 }
 
 fn client_info(core: &Core, connection: &Connection) -> ClientInfo {
+    let transport = connection.transport().value();
     let (kind, protocol) = match connection.role.get() {
-        Role::Rtmp | Role::RtmpWaiting => (ClientKind::Connection, "rtmp"),
-        Role::RtmpPublisher => (ClientKind::Publisher, "rtmp"),
-        Role::RtmpPlayer => (ClientKind::Player, "rtmp"),
-        Role::Push => (ClientKind::Push, "rtmp"),
-        Role::Pull => (ClientKind::Pull, "rtmp"),
+        Role::Rtmp | Role::RtmpWaiting => (ClientKind::Connection, transport),
+        Role::RtmpPublisher => (ClientKind::Publisher, transport),
+        Role::RtmpPlayer => (ClientKind::Player, transport),
+        Role::Push => (ClientKind::Push, transport),
+        Role::Pull => (ClientKind::Pull, transport),
         Role::Http => (ClientKind::Connection, "http"),
         Role::FlvPlayer => (ClientKind::Player, "flv"),
     };

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::ServerConfig;
 use tokio::task::spawn_local;
 
 use super::admission::Admission;
@@ -21,15 +22,17 @@ use crate::{clock, http, limits, relay, rtmp};
 /// What the main thread prepares for a core.
 pub struct Seat {
     pub rtmp: TcpListener,
+    pub rtmps: Option<(TcpListener, Arc<ServerConfig>)>,
     pub http: TcpListener,
     pub inbox: Mailbox<Letter>,
     pub admission: Arc<Admission>,
 }
 
 /// What a listener is for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Protocol {
     Rtmp,
+    Rtmps(Arc<ServerConfig>),
     Http,
 }
 
@@ -40,6 +43,12 @@ pub async fn serve(core: Rc<Core>, seat: Seat, started: impl FnOnce()) -> std::i
     let rtmp = Listener::from_std(seat.rtmp)?;
     let http = Listener::from_std(seat.http)?;
     spawn_local(accept(core.clone(), rtmp, Protocol::Rtmp, seat.admission.clone()));
+    if let Some((listener, config)) = seat.rtmps {
+        core.relays.own_addresses.borrow_mut().extend(listener.local_addr());
+        let rtmps = Listener::from_std(listener)?;
+        let protocol = Protocol::Rtmps(config);
+        spawn_local(accept(core.clone(), rtmps, protocol, seat.admission.clone()));
+    }
     spawn_local(accept(core.clone(), http, Protocol::Http, seat.admission));
     started();
     relay::begin_pulls(&core);
@@ -78,7 +87,7 @@ async fn accept(core: Rc<Core>, listener: Listener, protocol: Protocol, admissio
                 continue;
             }
         };
-        let_in(&core, conn, peer, protocol, &admission);
+        let_in(&core, conn, peer, protocol.clone(), &admission);
     }
 }
 
@@ -100,15 +109,20 @@ pub fn let_in(
     };
     let core = core.clone();
     spawn_local(async move {
-        let role = match protocol {
-            Protocol::Rtmp => Role::Rtmp,
-            Protocol::Http => Role::Http,
+        let (role, transport) = match &protocol {
+            Protocol::Rtmp => (Role::Rtmp, Transport::Plain(conn.clone())),
+            Protocol::Http => (Role::Http, Transport::Plain(conn.clone())),
+            Protocol::Rtmps(config) => match Transport::server(conn.clone(), config.clone()) {
+                Ok(transport) => (Role::Rtmp, transport),
+                Err(error) => return tracing::error!(%peer, %error, "rtmps: no session"),
+            },
         };
-        let transport = Transport::Plain(conn.clone());
         let listed = core.connections.list(transport, role, clock::now());
         core.counters.accepted.of(listed.connection.transport()).increment();
         match protocol {
-            Protocol::Rtmp => rtmp::serve(core.clone(), listed.connection.clone()).await,
+            Protocol::Rtmp | Protocol::Rtmps(_) => {
+                rtmp::serve(core.clone(), listed.connection.clone()).await;
+            }
             Protocol::Http => http::serve(core.clone(), listed.connection.clone(), conn).await,
         }
         if let Some(reason) = listed.connection.close_reason() {

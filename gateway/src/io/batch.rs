@@ -159,6 +159,18 @@ impl Batch {
         (self.unsent, self.next, self.next_sent) = (0, 0, 0);
     }
 
+    /// Makes room for so many copied bytes at once.
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        self.staging.reserve(bytes);
+    }
+
+    /// The unsent bytes, piece by piece.
+    pub(super) fn unsent(&self) -> impl Iterator<Item = &[u8]> {
+        let mut sent = self.next_sent;
+        let pieces = self.pieces.iter().skip(self.next);
+        pieces.map(move |piece| &piece.bytes(&self.staging)[std::mem::take(&mut sent)..])
+    }
+
     /// Notes that the first `sent` unsent bytes are on their way.
     pub(super) fn advance(&mut self, sent: usize) {
         self.unsent = self.unsent.saturating_sub(sent);

@@ -14,6 +14,7 @@ mod socket;
 mod sys;
 #[cfg(test)]
 mod tests;
+pub mod tls;
 pub mod transport;
 pub(crate) mod uring;
 

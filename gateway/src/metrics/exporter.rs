@@ -5,6 +5,7 @@ use metrics::{counter, describe_counter, describe_gauge, gauge, with_local_recor
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
 use super::{Counter, Counters, Family, Gauge, Label};
+use crate::certificates::Certificates;
 use crate::process::{self, Process};
 
 /// Renders all cores' counts in Prometheus's text format.
@@ -48,6 +49,9 @@ fn record_process(process: &Process) {
     let about = "Bytes of free media blocks that are kept resident.";
     fact("weir_arena_warm_bytes", about, &[], arena.warm_bytes as f64);
     fact("weir_arena_refused", "Reservations over memory.max.", &[], arena.refused as f64);
+    if let Some(certificates) = &process.certificates {
+        record_certificates(certificates);
+    }
     let started = process.started_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let about = "When the process started, in seconds since 1970.";
     fact("process_start_time_seconds", about, &[], started.as_secs_f64());
@@ -60,6 +64,16 @@ fn record_process(process: &Process) {
             fact(name, about, &[], value as f64);
         }
     }
+}
+
+fn record_certificates(certificates: &Certificates) {
+    let expires = certificates.facts().expires;
+    let expires = expires.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let about = "When the certificate of RTMPS expires, in seconds since 1970.";
+    fact("weir_certificate_expiry_seconds", about, &[], expires.as_secs_f64());
+    let about = "Times that a new certificate was no good, so that the old one stayed.";
+    describe_counter!("weir_certificate_failures_total", about);
+    counter!("weir_certificate_failures_total").absolute(certificates.failures());
 }
 
 fn fact(
@@ -160,6 +174,7 @@ mod tests {
             io_note: None,
             cpus: vec![0, 1],
             arena: crate::io::Arena::reserve(1 << 30).unwrap(),
+            certificates: None,
         };
         Exporter::new(cores.to_vec(), Arc::new(process))
     }

@@ -49,6 +49,7 @@ label! {
     /// The listener a connection came in by.
     Transport as "protocol" {
         Rtmp = "rtmp",
+        Rtmps = "rtmps",
         Http = "http",
     }
 }
@@ -104,6 +105,12 @@ label! {
         SendStall = "send_stall",
         /// The peer broke the protocol.
         Violation = "violation",
+        /// No TLS came about on the port for RTMPS.
+        TlsFailed = "tls_failed",
+        /// The peer spoke RTMP without TLS on the port for RTMPS.
+        PlainOnTls = "plain_on_tls",
+        /// The peer spoke TLS on the port for RTMP.
+        TlsOnPlain = "tls_on_plain",
     }
 }
 

@@ -11,6 +11,7 @@ use weir_protocol::stream_name::{Query, StreamName};
 use super::play::{self, Awaited, Pulse, Wishes};
 use super::player::Player;
 use super::publisher::Publishing;
+use super::tls;
 use crate::clock;
 use crate::config::Config;
 use crate::core::Core;
@@ -40,13 +41,18 @@ enum End {
     /// The peer left, or the connection was closed from this side.
     Left,
     Violation(rtmp::Error),
+    /// The peer speaks TLS, and this is the port without it.
+    Tls,
 }
 
 /// Serves a connection until the peer leaves, breaks the protocol, or is sent away.
 pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
+    if connection.conn.is_tls() && !tls::begin(&core, &connection).await {
+        return;
+    }
     let limits = session_limits(&core.config);
     let pool = ArenaPool::new(core.arena);
-    let session = ServerSession::new(limits, connection.id, pool, clock::now());
+    let session = ServerSession::new(limits, connection.id, pool, connection.since);
     let shared = Rc::new(Shared {
         core,
         connection,
@@ -68,6 +74,7 @@ pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
     shared.finished.set(true);
     shared.connection.news.notify_one();
     let _ = tokio::time::timeout(limits::FAREWELL, sending).await;
+    shared.connection.conn.finish(limits::FAREWELL).await;
     shared.connection.conn.shutdown(Shutdown::Both);
 }
 
@@ -85,9 +92,14 @@ async fn read(shared: &Rc<Shared>, publishing: &mut Option<Publishing>) -> End {
     let Shared { connection, session, .. } = &**shared;
     loop {
         set_deadline(shared, publishing.is_some());
-        let take = |bytes: &[u8]| session.borrow_mut().handle_input(clock::now(), bytes);
+        let first = connection.conn.received().bytes == 0;
+        let take = |bytes: &[u8]| match first && tls::is_spoken(bytes) {
+            true => Err(End::Tls),
+            false => Ok(session.borrow_mut().handle_input(clock::now(), bytes)),
+        };
         let result = match connection.conn.read_with(take).await {
-            Ok(Some(result)) => result,
+            Ok(Some(Ok(result))) => result,
+            Ok(Some(Err(end))) => return end,
             Ok(None) | Err(_) => return End::Left,
         };
         if connection.close_reason().is_some() {
@@ -246,6 +258,7 @@ fn say_farewell(shared: &Shared, end: &End, publishing: Option<&Publishing>) {
             shared.core.counters.closed.of(Closed::Violation).increment();
             tracing::info!(%peer, %error, reason = error.reason(), "rtmp: connection ended");
         }
+        (End::Tls, _) => tls::refuse(&shared.core, peer),
         (End::Left, Some(reason)) => {
             tracing::info!(%peer, reason = reason.value(), "rtmp: connection closed");
         }

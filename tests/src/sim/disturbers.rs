@@ -16,7 +16,7 @@ pub async fn wander(crowd: Rc<Crowd>, mut random: Random) {
     while !crowd.is_over() {
         sleep(ticks(random.below(800))).await;
         let protocol = if random.below(2) == 0 { Protocol::Rtmp } else { Protocol::Http };
-        let mut wire = crowd.connect(&mut random, protocol);
+        let mut wire = crowd.connect(&mut random, protocol.clone());
         let _ = wire.send(&words(&mut random, protocol)).await;
         if random.below(4) == 0 {
             wire.finish().await;

@@ -4,6 +4,7 @@ mod conn;
 mod http;
 mod listener;
 mod ring;
+mod tls;
 mod transport;
 
 use std::future::Future;

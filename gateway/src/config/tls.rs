@@ -1,0 +1,71 @@
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use super::value::address;
+
+/// Where RTMPS is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rtmps {
+    /// On its usual port, if there is a certificate.
+    Auto,
+    Off,
+    At(SocketAddr),
+}
+
+/// PEM files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tls {
+    pub certificate: Option<PathBuf>,
+    pub key: Option<PathBuf>,
+}
+
+const USUAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 1936);
+
+impl Rtmps {
+    pub const EXPECTED: &str =
+        "auto, off, or an IP address and a port, such as 0.0.0.0:1936 or [::]:1936";
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "auto" => Some(Self::Auto),
+            "off" => Some(Self::Off),
+            _ => address(text).map(Self::At),
+        }
+    }
+
+    /// The address to listen on, with a certificate or without.
+    #[must_use]
+    pub fn address(self, tls: &Tls) -> Option<SocketAddr> {
+        match self {
+            Self::Auto => tls.certificate.is_some().then_some(USUAL),
+            Self::Off => None,
+            Self::At(address) => Some(address),
+        }
+    }
+}
+
+impl fmt::Display for Rtmps {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Off => f.write_str("off"),
+            Self::At(address) => address.fmt(f),
+        }
+    }
+}
+
+/// The word for no file. A file of that name is `./none`.
+const NONE: &str = "none";
+
+pub(super) const PATH_EXPECTED: &str = "the path of a PEM file, or none";
+
+/// Whether the text can be a path.
+pub(super) fn set_path(path: &mut Option<PathBuf>, text: &str) -> bool {
+    *path = (text != NONE).then(|| PathBuf::from(text));
+    !text.is_empty()
+}
+
+pub(super) fn path_text(path: &Option<PathBuf>) -> String {
+    path.as_ref().map_or_else(|| NONE.to_owned(), |path| path.display().to_string())
+}
