@@ -4,8 +4,10 @@
 //! Everything that a test needs is installed by `make setup`. A program that is missing makes its
 //! test fail: a test that was skipped proves nothing.
 
+pub mod airing;
 pub mod bench;
 pub mod browser;
+pub mod clips;
 pub mod fuzz;
 pub mod gateway;
 pub mod http;

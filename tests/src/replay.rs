@@ -7,7 +7,9 @@
 pub mod actor;
 pub mod amf;
 pub mod chunks;
+pub mod edit;
 mod expect;
+pub mod flv;
 pub mod handshake;
 mod language;
 pub mod number;

@@ -2,9 +2,12 @@
 
 use std::io::Read as _;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use weir_e2e::replay::edit::{Editor, GRAMMAR};
+use weir_e2e::replay::flv::{self, Clip, Pace};
 use weir_e2e::replay::{self, LANGUAGE, Target};
 use weir_protocol::rtmp::RtmpUrl;
 
@@ -14,6 +17,7 @@ const AFTER: &str = "\
 Examples:
   replay script tests/cases/CH-14.rtmp rtmp://127.0.0.1/live/x --http 127.0.0.1:8080
   echo 'publish' | replay script - rtmp://127.0.0.1/live/x
+  replay flv clip.flv rtmp://127.0.0.1/live/x 'shift video@5s +95443000' --speed max --turns 100
 
 Exit codes: 0 all expectations were met, 1 one was not (its line, what was expected, what came),
 2 wrong command line or script";
@@ -31,6 +35,36 @@ enum What {
     /// Run a script: bytes, messages, pauses, odd headers, and what is expected in return
     #[command(after_long_help = LANGUAGE)]
     Script(ScriptArguments),
+    /// Publish an FLV file with edits: timestamps, headers and bodies as odd encoders have them
+    #[command(after_long_help = GRAMMAR)]
+    Flv(FlvArguments),
+}
+
+#[derive(Args, Debug)]
+struct FlvArguments {
+    file: PathBuf,
+    /// The server and the stream: rtmp://HOST[:PORT]/APP/KEY
+    url: String,
+    /// What is done to its tags; --help has the grammar
+    edits: Vec<String>,
+    /// Times real time, or `max`: as fast as the server takes it
+    #[arg(long, default_value = "1", value_parser = speed)]
+    speed: Speed,
+    /// Send the file so many times in a row, as one stream
+    #[arg(long, default_value_t = 1)]
+    turns: u64,
+}
+
+/// Times real time; none is as fast as possible.
+#[derive(Clone, Copy, Debug)]
+struct Speed(Option<f64>);
+
+fn speed(text: &str) -> Result<Speed, String> {
+    match text.parse::<f64>() {
+        _ if text == "max" => Ok(Speed(None)),
+        Ok(speed) if speed.is_finite() && speed > 0.0 => Ok(Speed(Some(speed))),
+        _ => Err("a number above zero, or max".to_owned()),
+    }
 }
 
 #[derive(Args, Debug)]
@@ -50,6 +84,7 @@ struct ScriptArguments {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().what {
         What::Script(arguments) => script(&arguments),
+        What::Flv(arguments) => flv(&arguments),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("replay: {error}");
@@ -79,6 +114,23 @@ fn script(arguments: &ScriptArguments) -> Result<ExitCode, String> {
         }
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn flv(arguments: &FlvArguments) -> Result<ExitCode, String> {
+    let target = target(&arguments.url, None)?;
+    let mut editor = Editor::parse(&arguments.edits.join("\n"))?;
+    let clip = Clip::read(&arguments.file)?;
+    let pace = Pace { speed: arguments.speed.0, turns: arguments.turns };
+    match flv::publish(&clip, &mut editor, pace, &target) {
+        Ok(sent) => {
+            println!("ok      {sent} tags");
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => {
+            println!("FAILED  {error}");
+            Ok(ExitCode::FAILURE)
+        }
+    }
 }
 
 fn target(url: &str, http: Option<&str>) -> Result<Target, String> {

@@ -1,0 +1,7 @@
+//! What encoders do to media, each case by its id: an edit of a good clip, published to the real
+//! gateway as fast as it takes it, and checks on everything that comes out.
+
+mod row;
+mod timestamps;
+
+use row::{Row, run};
