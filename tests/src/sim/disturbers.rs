@@ -30,7 +30,7 @@ pub async fn wander(crowd: Rc<Crowd>, mut random: Random) {
 fn words(random: &mut Random, protocol: Protocol) -> Vec<u8> {
     let mut words = match (protocol, random.below(4)) {
         (_, 0) => (0..random.below(5000)).map(|_| random.bits() as u8).collect(),
-        (Protocol::Rtmp, _) => [&[3][..], &[0; 1536 * 2]].concat(),
+        (Protocol::Rtmp | Protocol::Rtmps(_), _) => [&[3][..], &[0; 1536 * 2]].concat(),
         (Protocol::Http, _) => b"GET /live/0/media.m3u8 HTTP/1.1\r\nHost: a\r\n\r\n".repeat(3),
     };
     words.truncate(random.below(words.len() + 1));

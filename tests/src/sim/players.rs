@@ -61,7 +61,7 @@ pub async fn play_calmly(crowd: Rc<Crowd>, stream: usize, kind: Kind) -> Option<
     let protocol = if kind == Kind::Rtmp { Protocol::Rtmp } else { Protocol::Http };
     loop {
         // Not on the core of its publisher.
-        let wire = crowd.wire(stream + 1 + kind as usize, protocol, Net::Calm);
+        let wire = crowd.wire(stream + 1 + kind as usize, protocol.clone(), Net::Calm);
         let end = match kind {
             Kind::Rtmp => play_rtmp(&crowd, wire, stream, &mut watch).await,
             _ => play_flv(&crowd, wire, stream, &mut watch).await,
