@@ -5,6 +5,7 @@
 //! come in other portions.
 
 mod mutate;
+mod sequence;
 mod stream;
 mod targets;
 
@@ -24,9 +25,6 @@ pub struct Failure {
 /// How many inputs each target was given.
 pub type Counts = Vec<(&'static str, u64)>;
 
-/// Turns of one target before the next has its turns.
-const TURNS: u32 = 50;
-
 /// Fuzzes all targets in turn for `time`.
 ///
 /// # Errors
@@ -38,7 +36,7 @@ pub fn run(seed: u64, time: Duration) -> Result<Counts, Failure> {
     let began = Instant::now();
     while began.elapsed() < time {
         for (target, count) in targets.iter().zip(&mut counts) {
-            for _ in 0..TURNS {
+            for _ in 0..target.turns {
                 let input = random.mutated(&target.corpus);
                 try_input(target, &input)?;
                 count.1 += 1;

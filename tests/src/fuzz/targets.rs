@@ -11,7 +11,7 @@ use weir_protocol::pool::HeapPool;
 use weir_protocol::rtmp::{ClientSession, Event, Output, RtmpUrl, ServerSession};
 use weir_protocol::{amf0, amf3};
 
-use super::stream;
+use super::{sequence, stream};
 use crate::tools;
 
 /// A parser to fuzz.
@@ -19,9 +19,14 @@ use crate::tools;
 pub struct Target {
     pub name: &'static str,
     pub corpus: Vec<Vec<u8>>,
+    /// Inputs before the next target has its turn.
+    pub turns: u32,
     /// Panics on a defect.
     pub run: fn(&[u8]),
 }
+
+/// Of targets that take some microseconds.
+const TURNS: u32 = 50;
 
 /// All targets with their corpora.
 #[must_use]
@@ -38,19 +43,26 @@ pub fn all() -> Vec<Target> {
         .flat_map(|tag| [1, 2, 5].map(|head| tag.body.get(head..).unwrap_or_default().to_vec()));
     let records = records.collect();
     vec![
-        Target { name: "amf0", corpus: scripts, run: amf0 },
-        Target { name: "amf3", corpus: amf3_values(), run: amf3 },
-        Target { name: "codec", corpus: records, run: codec },
-        Target { name: "flv", corpus: flv.clone(), run: flv_file },
+        Target { name: "amf0", corpus: scripts, turns: TURNS, run: amf0 },
+        Target { name: "amf3", corpus: amf3_values(), turns: TURNS, run: amf3 },
+        Target { name: "codec", corpus: records, turns: TURNS, run: codec },
+        Target { name: "flv", corpus: flv.clone(), turns: TURNS, run: flv_file },
         Target {
             name: "stream",
             corpus: flv,
+            turns: TURNS,
             run: |input| {
                 packaged(input);
             },
         },
-        Target { name: "rtmp server", corpus: rtmp.clone(), run: rtmp_server },
-        Target { name: "rtmp client", corpus: vec![answers(&rtmp[0])], run: rtmp_client },
+        Target { name: "rtmp server", corpus: rtmp.clone(), turns: TURNS, run: rtmp_server },
+        Target {
+            name: "rtmp client",
+            corpus: vec![answers(&rtmp[0])],
+            turns: TURNS,
+            run: rtmp_client,
+        },
+        Target { name: "sequence", corpus: committed("sequence"), turns: 2, run: sequence::run },
     ]
 }
 

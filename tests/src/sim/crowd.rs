@@ -156,7 +156,10 @@ fn spawn_calm(crowd: &Rc<Crowd>) -> Vec<JoinHandle<()>> {
 }
 
 impl Crowd {
-    fn new(world: Rc<World>, plan: Plan) -> Self {
+    /// # Panics
+    /// When the demo clip is broken.
+    #[must_use]
+    pub fn new(world: Rc<World>, plan: Plan) -> Self {
         let names = (0..plan.names + CALM).map(|name| format!("live/{name}"));
         let names: Vec<_> =
             names.map(|name| StreamName::from_path(&name).expect("a name")).collect();
