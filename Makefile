@@ -37,7 +37,7 @@ test: setup ## Run everything that CI runs: check, end-to-end tests on both I/O 
 	$(MAKE) fuzz
 
 .PHONY: fuzz
-fuzz: ## Fuzz all parsers of bytes from peers for FUZZ_SECONDS (60)
+fuzz: ## Fuzz all parsers, and sequences of operations, for FUZZ_SECONDS (60)
 	$(CARGO) run --locked -q --release -p weir-e2e --bin fuzz -- --seconds $(FUZZ_SECONDS)
 
 .PHONY: bench
