@@ -79,11 +79,17 @@ pub enum Command {
 pub struct Publish {
     /// An FLV file
     pub file: PathBuf,
-    /// Where to publish it, such as rtmp://127.0.0.1/live/test
+    /// Where to publish it, such as rtmp://127.0.0.1/live/test or rtmps://HOST/live/test
     pub url: String,
     /// Begin again at the end of the file, for ever
     #[arg(long = "loop")]
     pub endless: bool,
+    /// With rtmps://, trust the certificate authorities in this PEM file instead of the machine's
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// With rtmps://, take any certificate: what is sent is encrypted, but for whom is not known
+    #[arg(long, conflicts_with = "ca")]
+    pub insecure: bool,
 }
 
 /// Reads the process's command line. Wrong usage, `--help` and `--version` end the process here.

@@ -20,5 +20,6 @@ pub mod rtmp;
 pub mod server;
 mod start_error;
 pub mod stream;
+pub mod trust;
 
 pub use start_error::{Listener, StartError};

@@ -3,18 +3,18 @@
 mod clip;
 mod status;
 
-use std::io;
 use std::time::Instant;
 
-use bytes::Bytes;
-use tokio::net::TcpStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_protocol::flv::Tag;
 use weir_protocol::pool::HeapPool;
 use weir_protocol::rtmp::{self, ClientEvent, ClientSession, Limits, Output, RtmpUrl};
 
 use crate::cli::Publish;
+use crate::core::runtime;
+use crate::io::{Backend, Batch, ConnectError, Remote, Transport};
 use crate::limits;
+use crate::trust::{Trust, TrustError};
 use clip::{Clip, ClipError};
 use status::Status;
 
@@ -23,12 +23,14 @@ use status::Status;
 pub enum PublishError {
     #[error("{0}: the address looks like rtmp://HOST/live/NAME")]
     Url(rtmp::Error),
-    #[error("rtmps:// is not spoken by this version; use rtmp://")]
-    Tls,
-    #[error("cannot connect to {address}: {error}")]
-    Connect { address: String, error: io::Error },
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("{0} (--ca FILE names an authority, --insecure takes any certificate)")]
+    Secure(ConnectError),
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     #[error("the connection broke: {0}")]
-    Broken(#[from] io::Error),
+    Broken(#[from] std::io::Error),
     #[error("the server closed the connection")]
     Closed,
     #[error("the server ended the publish: {0}")]
@@ -45,22 +47,35 @@ pub enum PublishError {
 /// When the file, the address, the server or the network does not allow it.
 pub fn run(args: &Publish) -> Result<(), PublishError> {
     let url = RtmpUrl::parse(&args.url).map_err(PublishError::Url)?;
-    if url.tls {
-        return Err(PublishError::Tls);
-    }
+    let trust = match (&args.ca, args.insecure) {
+        (Some(file), _) => Trust::File(file.clone()),
+        (None, true) => Trust::Anyone,
+        (None, false) => Trust::Machine,
+    };
     let clip = Clip::open(&args.file, args.endless)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let publisher = Publisher::connect(url, Status::new(&args.url)).await?;
-        publisher.run(clip).await
+    runtime::run(Backend::Epoll, None, async {
+        let transport = connect(&url, &trust).await?;
+        Publisher::new(transport, url, Status::new(&args.url))?.run(clip).await
+    })?
+}
+
+async fn connect(url: &RtmpUrl, trust: &Trust) -> Result<Transport, PublishError> {
+    let mut remote = Remote::new(url.host.as_str(), url.port);
+    if url.tls {
+        remote = remote.with_tls(trust.client_config()?);
+    }
+    let connected = Transport::connect(&remote, limits::PUBLISH_CONNECT).await;
+    connected.map_err(|error| match error {
+        ConnectError::Tls { .. } => PublishError::Secure(error),
+        error => error.into(),
     })
 }
 
 struct Publisher {
-    stream: TcpStream,
+    transport: Transport,
     session: ClientSession<HeapPool>,
     status: Status,
-    unsent: Vec<Bytes>,
+    unsent: Batch,
     /// When the clip's time zero was; set once the server lets the publish begin.
     begun: Option<Instant>,
     stop: [Signal; 2],
@@ -68,26 +83,20 @@ struct Publisher {
 
 /// What the publisher acts on next.
 enum Turn {
-    Readable,
+    /// The session has taken what came.
+    Read,
     Due,
     Late,
     Stop,
 }
 
 impl Publisher {
-    async fn connect(url: RtmpUrl, status: Status) -> Result<Self, PublishError> {
-        let address = format!("{}:{}", url.host, url.port);
-        let connecting = TcpStream::connect((url.host.as_str(), url.port));
-        let stream = tokio::time::timeout(limits::PUBLISH_CONNECT, connecting)
-            .await
-            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-            .map_err(|error| PublishError::Connect { address, error })?;
-        stream.set_nodelay(true)?;
+    fn new(transport: Transport, url: RtmpUrl, status: Status) -> Result<Self, PublishError> {
         let seed = u64::from(std::process::id());
         let pool = HeapPool::default();
         let session = ClientSession::publish(url, Limits::default(), seed, pool, Instant::now());
         let stop = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
-        Ok(Self { stream, session, status, unsent: Vec::new(), begun: None, stop })
+        Ok(Self { transport, session, status, unsent: Batch::new(), begun: None, stop })
     }
 
     async fn run(mut self, mut clip: Clip) -> Result<(), PublishError> {
@@ -95,8 +104,8 @@ impl Publisher {
         loop {
             self.drain()?;
             self.send().await?;
-            match self.turn(next.as_ref()).await {
-                Turn::Readable => self.receive()?,
+            match self.turn(next.as_ref()).await? {
+                Turn::Read => {}
                 Turn::Late => self.session.handle_timeout(Instant::now())?,
                 Turn::Stop => return self.finish().await,
                 Turn::Due => {
@@ -110,36 +119,31 @@ impl Publisher {
     }
 
     /// Waits for whatever comes first. Without a next tag the clip is over.
-    async fn turn(&mut self, next: Option<&Tag>) -> Turn {
+    async fn turn(&mut self, next: Option<&Tag>) -> Result<Turn, PublishError> {
         let due = self.begun.map(|begun| match next {
             Some(tag) => begun + self.status.elapsed_until(tag.timestamp_ms),
             None => Instant::now(),
         });
         let late = self.session.poll_timeout();
         let [interrupt, terminate] = &mut self.stop;
+        let session = &mut self.session;
+        let take = |bytes: &[u8]| session.handle_input(Instant::now(), bytes);
         tokio::select! {
-            _ = interrupt.recv() => Turn::Stop,
-            _ = terminate.recv() => Turn::Stop,
-            _ = self.stream.readable() => Turn::Readable,
-            () = sleep_until(due) => Turn::Due,
-            () = sleep_until(late) => Turn::Late,
-        }
-    }
-
-    fn receive(&mut self) -> Result<(), PublishError> {
-        let mut bytes = [0; 16 * 1024];
-        match self.stream.try_read(&mut bytes) {
-            Ok(0) => Err(PublishError::Closed),
-            Ok(count) => Ok(self.session.handle_input(Instant::now(), &bytes[..count])?),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-            Err(error) => Err(error.into()),
+            _ = interrupt.recv() => Ok(Turn::Stop),
+            _ = terminate.recv() => Ok(Turn::Stop),
+            read = self.transport.read_with(take) => {
+                read?.ok_or(PublishError::Closed)??;
+                Ok(Turn::Read)
+            }
+            () = sleep_until(due) => Ok(Turn::Due),
+            () = sleep_until(late) => Ok(Turn::Late),
         }
     }
 
     fn drain(&mut self) -> Result<(), PublishError> {
         while let Some(output) = self.session.poll_output() {
             match output {
-                Output::Send(bytes) => self.unsent.push(bytes),
+                Output::Send(bytes) => self.unsent.shared(bytes),
                 Output::Event(ClientEvent::Published) => {
                     self.begun = Some(Instant::now());
                     self.status.begun();
@@ -154,26 +158,17 @@ impl Publisher {
     }
 
     async fn send(&mut self) -> Result<(), PublishError> {
-        for bytes in self.unsent.drain(..) {
-            let mut rest = &bytes[..];
-            while !rest.is_empty() {
-                tokio::time::timeout(limits::PUBLISH_STALL, self.stream.writable())
-                    .await
-                    .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
-                match self.stream.try_write(rest) {
-                    Ok(count) => rest = &rest[count..],
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
-        }
-        Ok(())
+        let batch = std::mem::take(&mut self.unsent);
+        let (batch, sent) = self.transport.send_within(batch, limits::PUBLISH_STALL).await;
+        self.unsent = batch;
+        Ok(sent?)
     }
 
     async fn finish(mut self) -> Result<(), PublishError> {
         self.session.close();
         self.drain()?;
         self.send().await?;
+        self.transport.finish(limits::FAREWELL).await;
         self.status.ended();
         Ok(())
     }

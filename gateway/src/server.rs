@@ -27,6 +27,7 @@ use crate::metrics::{Counters, Exporter};
 use crate::process::Process;
 use crate::relay::Demand;
 use crate::stream::Registry;
+use crate::trust::Clients;
 use crate::{Listener, StartError, limits, log};
 
 /// Starts the gateway and runs it until SIGTERM or SIGINT.
@@ -93,6 +94,7 @@ impl Gateway {
         if let Some(note) = &note {
             tracing::warn!("{note}");
         }
+        let clients = Arc::new(Clients::new(config.relays.trusts())?);
         let certificates = Certificates::open(&config.tls)?;
         let sockets = Sockets::bind(&config, cpus.len())?;
         let budget = usize::try_from(config.memory.max).unwrap_or(usize::MAX);
@@ -111,7 +113,7 @@ impl Gateway {
         let tls = certificates.as_ref().map(Certificates::server_config).transpose();
         let tls = tls.map_err(|error| system("set up TLS")(io::Error::other(error)))?;
         let Sockets { addresses, cores, admin } = sockets;
-        let crew = Crew { config, arena, backend, counters, cpus };
+        let crew = Crew { config, clients, arena, backend, counters, cpus };
         let (cores, threads) = crew.start(cores, tls)?;
         let admin = admin::start(admin, Admin { control: cores.clone(), process, exporter })
             .map_err(system("start the admin thread"))?;
@@ -155,6 +157,7 @@ impl Gateway {
 /// What the cores are made of.
 struct Crew {
     config: Arc<Config>,
+    clients: Arc<Clients>,
     arena: &'static Arena,
     backend: Backend,
     counters: Vec<Arc<Counters>>,
@@ -181,7 +184,7 @@ impl Crew {
         let seats = sockets.into_iter().zip(inboxes);
         for (index, (sockets, inbox)) in seats.enumerate() {
             let (config, registry, door) = (self.config.clone(), registry.clone(), door.clone());
-            let demand = demand.clone();
+            let (demand, clients) = (demand.clone(), self.clients.clone());
             let (counters, arena) = (self.counters[index].clone(), self.arena);
             let (mailboxes, cpu, backend) = (mailboxes.clone(), self.cpus[index], self.backend);
             let CoreSockets { rtmp, rtmps, http } = sockets;
@@ -199,7 +202,7 @@ impl Crew {
                 let life = async move {
                     let id = CoreId(index);
                     let core = Core::new(id, config, registry, counters, arena, mailboxes);
-                    let core = core.behind(door).with_demand(demand);
+                    let core = core.behind(door).with_demand(demand).with_clients(clients);
                     serve(Rc::new(core), seat, || drop(started_here.send(Ok(())))).await
                 };
                 if let Err(error) = runtime::run(backend, Some(cpu), life).and_then(|end| end) {

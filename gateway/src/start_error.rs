@@ -8,6 +8,7 @@ use crate::certificates::CertificateError;
 use crate::config::{ConfigError, CoreChoiceError, Key};
 use crate::io::probe::ProbeError;
 use crate::publish::PublishError;
+use crate::trust::TrustError;
 
 /// Why the process did not start: one sentence that says what to do next.
 #[derive(Debug, Error)]
@@ -37,6 +38,8 @@ pub enum StartError {
     Listen { listener: Listener, address: SocketAddr, error: io::Error },
     #[error("io = \"uring\" was asked for, but {0}; or start with --io auto or --io epoll")]
     Uring(#[from] ProbeError),
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     #[error(transparent)]
     Publish(#[from] PublishError),
     #[error("cannot {action}: {error}")]
@@ -93,7 +96,9 @@ impl StartError {
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Config(_) | Self::Cores(_) | Self::Certificate(_) => ExitCode::from(2),
+            Self::Config(_) | Self::Cores(_) | Self::Certificate(_) | Self::Trust(_) => {
+                ExitCode::from(2)
+            }
             _ => ExitCode::FAILURE,
         }
     }

@@ -146,8 +146,8 @@ impl Gateway {
     /// The listeners' names and addresses, to start another gateway with.
     #[must_use]
     pub fn listeners(&self) -> Vec<(String, String)> {
-        let of = |name: &str| (name.to_owned(), self.address(name).to_owned());
-        ["rtmp", "http", "admin"].map(of).to_vec()
+        let of = |name: &str| Some((name.to_owned(), self.addresses.get(name)?.clone()));
+        ["rtmp", "rtmps", "http", "admin"].into_iter().filter_map(of).collect()
     }
 
     /// Waits until the playlist at `path` is there, and gives it. A gateway serves a playlist only

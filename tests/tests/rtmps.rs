@@ -64,6 +64,39 @@ fn encoders_push_and_players_play_over_tls() {
     }
 }
 
+/// `weir publish` with these arguments after the clip and the address: its exit code and what it says.
+fn weir_publish(url: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new("timeout");
+    command.args(["-s", "INT", "4"]).arg(tools::gateway_binary()).arg("publish");
+    command.arg(tools::demo_clip()).arg(url).args(arguments);
+    let output = tools::output("weir publish", &mut command);
+    (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+}
+
+#[test]
+fn weir_publishes_over_tls_to_servers_that_it_trusts() {
+    for backend in Backend::ALL {
+        let (scratch, pair) = (Scratch::new(), Pair::new());
+        let gateway = start(backend, &pair, &scratch);
+        let [certificate, _] = pair.put(scratch.path());
+        let stranger = Pair::new().put(&scratch.directory("other"))[0].clone();
+        let trusting = |file: &std::path::Path| ["--ca".to_owned(), file.display().to_string()];
+        for (name, arguments) in
+            [("a", trusting(&certificate).to_vec()), ("b", vec!["--insecure".to_owned()])]
+        {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let (_, said) = weir_publish(&gateway.rtmps(&format!("live/{name}")), &arguments);
+            let stream = gateway.stream(&format!("live/{name}")).expect(&said);
+            assert!(stream["bytes_in"].as_u64() > Some(10_000), "{stream}");
+        }
+        let arguments = trusting(&stranger);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let (code, said) = weir_publish(&gateway.rtmps("live/c"), &arguments);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("certificate") && said.contains("--insecure"), "{said}");
+    }
+}
+
 #[test]
 fn who_is_at_the_wrong_port_is_sent_away_at_once_and_counted() {
     for backend in Backend::ALL {

@@ -7,6 +7,7 @@ use crate::auth::{PublishKey, Secret};
 use crate::limits;
 use crate::relay::{Address, PullRule, PushRule, When};
 use crate::stream::Pattern;
+use crate::trust::Trust;
 
 /// Every list there is, in the order of the reference. A new one is a [`ListOf`] its type, here.
 pub(super) static LISTS: &[&dyn List] = &[&PUBLISH_KEY, &PUSH, &PULL];
@@ -78,9 +79,21 @@ static PUSH: ListOf<PushRule> = ListOf {
             required: true,
             about: "Where it is published, with the stream key of that server as the last part.",
         },
+        Field {
+            name: "trust",
+            kind: Kind::Text(Text {
+                expected: Trust::EXPECTED,
+                set: |entry, text| Trust::parse(text).map(|it| entry.trust = it).is_some(),
+                get: |entry: &PushRule| entry.trust.to_string(),
+                secret: false,
+            }),
+            required: false,
+            about: "Whose certificate is believed over rtmps://: `machine` for the authorities that \
+                    this machine trusts, the path of a PEM file for those in it, or `anyone`.",
+        },
     ],
     entries: |config| &mut config.relays.push,
-    check: |rule| in_the_clear(&rule.url),
+    check: |_| Ok(()),
 };
 
 static PULL: ListOf<PullRule> = ListOf {
@@ -113,6 +126,18 @@ static PULL: ListOf<PullRule> = ListOf {
             about: "Where it is played from.",
         },
         Field {
+            name: "trust",
+            kind: Kind::Text(Text {
+                expected: Trust::EXPECTED,
+                set: |entry, text| Trust::parse(text).map(|it| entry.trust = it).is_some(),
+                get: |entry: &PullRule| entry.trust.to_string(),
+                secret: false,
+            }),
+            required: false,
+            about: "Whose certificate is believed over rtmps://: `machine` for the authorities that \
+                    this machine trusts, the path of a PEM file for those in it, or `anyone`.",
+        },
+        Field {
             name: "when",
             kind: Kind::Choice(Choice {
                 words: &When::NAMES,
@@ -135,13 +160,8 @@ static PULL: ListOf<PullRule> = ListOf {
     check: |rule| {
         let sound = rule.when == When::Demand || rule.stream.single().is_some();
         let sentence = "when = \"always\" takes one stream, without *: nobody asks for the others";
-        if sound { in_the_clear(&rule.url) } else { Err(sentence.to_owned()) }
+        if sound { Ok(()) } else { Err(sentence.to_owned()) }
     },
 };
-
-/// Better no relay than one without the protection that was asked for.
-fn in_the_clear(url: &Address) -> Result<(), String> {
-    if url.is_tls() { Err("rtmps:// is not spoken by relays yet".to_owned()) } else { Ok(()) }
-}
 
 const LINGER: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);

@@ -24,6 +24,7 @@ use crate::stream::Phase;
 use crate::stream::message::{Message, Snapshot};
 use crate::stream::owner::State;
 use crate::stream::{Registry, Stream};
+use crate::trust::Clients;
 
 /// One per core, shared by all its tasks. Nothing here is `Send`: what other cores need reaches
 /// them as a [`Message`].
@@ -35,6 +36,8 @@ pub struct Core {
     /// What players have asked for that other servers may have.
     pub demand: Arc<Demand>,
     pub relays: Relays,
+    /// How other servers are spoken to over TLS.
+    pub clients: Arc<Clients>,
     pub counters: Arc<Counters>,
     pub connections: Connections,
     pub arena: &'static Arena,
@@ -67,6 +70,7 @@ impl Core {
             registry,
             demand: Arc::default(),
             relays: Relays::default(),
+            clients: Arc::default(),
             counters,
             connections: Connections::new(id),
             arena,
@@ -84,6 +88,11 @@ impl Core {
     #[must_use]
     pub fn behind(self, door: Arc<Door>) -> Self {
         Self { door, ..self }
+    }
+
+    #[must_use]
+    pub fn with_clients(self, clients: Arc<Clients>) -> Self {
+        Self { clients, ..self }
     }
 
     /// Shares with other cores what players have asked for.

@@ -12,6 +12,8 @@ use crate::metrics::{Closed, RelayFailure};
 pub enum Failure {
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    #[error("TLS was not set up at the start")]
+    NoTls,
     #[error("the connection broke: {0}")]
     Broken(io::Error),
     #[error("the server closed the connection")]
@@ -56,7 +58,7 @@ impl Failure {
     /// `None` for what is no fault.
     pub fn label(&self) -> Option<RelayFailure> {
         Some(match self {
-            Self::Connect(_) => RelayFailure::Connect,
+            Self::Connect(_) | Self::NoTls => RelayFailure::Connect,
             Self::Broken(_) | Self::Closed => RelayFailure::Closed,
             Self::Stalled => RelayFailure::Stalled,
             Self::Silent | Self::Session(rtmp::Error::Timeout(Waiting::Answer, _)) => {

@@ -140,7 +140,8 @@ impl<'a> Pull<'a> {
     async fn run(&self) -> Failure {
         self.status.enter(RelayState::Connecting, clock::now());
         let new = ClientSession::play;
-        let result = session::run(self.core, self.status, Role::Pull, new, self).await;
+        let result =
+            session::run(self.core, self.status, &self.rule.trust, Role::Pull, new, self).await;
         let failure = result.err().unwrap_or(Failure::Closed);
         if let Some(publishing) = self.publishing.take() {
             let stream = publishing.stream.clone();

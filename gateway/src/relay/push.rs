@@ -62,7 +62,7 @@ async fn follow(core: Rc<Core>, stream: Rc<Stream>, rule: PushRule, url: RtmpUrl
         let new = |url, limits, seed, pool, now| {
             ClientSession::publish(url, limits, seed, pool, now).coming_via(via)
         };
-        let result = session::run(&core, status, Role::Push, new, &push).await;
+        let result = session::run(&core, status, &rule.trust, Role::Push, new, &push).await;
         let Err(failure) = result else { return };
         if push.live_for() >= limits::RELAY_HEALTHY {
             backoff.reset();

@@ -6,6 +6,7 @@ use weir_protocol::stream_name::StreamName;
 
 use super::address::Address;
 use crate::stream::Pattern;
+use crate::trust::Trust;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
@@ -18,6 +19,8 @@ pub struct Rules {
 pub struct PushRule {
     pub stream: Pattern,
     pub url: Address,
+    /// For rtmps://.
+    pub trust: Trust,
 }
 
 /// Have the streams that match from another server.
@@ -25,6 +28,8 @@ pub struct PushRule {
 pub struct PullRule {
     pub stream: Pattern,
     pub url: Address,
+    /// For rtmps://.
+    pub trust: Trust,
     pub when: When,
     /// Without a player, before a pull on demand ends.
     pub linger: Duration,
@@ -47,6 +52,7 @@ impl Default for PullRule {
         Self {
             stream: Pattern::default(),
             url: Address::default(),
+            trust: Trust::default(),
             when: When::Demand,
             linger: Duration::from_secs(10),
         }
@@ -54,6 +60,13 @@ impl Default for PullRule {
 }
 
 impl Rules {
+    /// Whom connections to other servers must be able to trust.
+    pub fn trusts(&self) -> impl Iterator<Item = &Trust> {
+        let push = self.push.iter().map(|rule| (&rule.url, &rule.trust));
+        let pull = self.pull.iter().map(|rule| (&rule.url, &rule.trust));
+        push.chain(pull).filter(|(url, _)| url.is_tls()).map(|(_, trust)| trust)
+    }
+
     /// The rule by which a player's demand for this stream is met: the first that matches.
     #[must_use]
     pub fn on_demand(&self, name: &StreamName) -> Option<&PullRule> {

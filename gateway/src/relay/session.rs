@@ -19,6 +19,7 @@ use crate::core::Core;
 use crate::core::connection::{Connection, Role};
 use crate::io::{ArenaPool, Batch, Remote, Transport};
 use crate::metrics::Closed;
+use crate::trust::Trust;
 use crate::{clock, limits};
 
 /// What a push or a pull does with the connection.
@@ -66,12 +67,17 @@ pub struct Link {
 pub async fn run(
     core: &Rc<Core>,
     status: &Status,
+    trust: &Trust,
     role: Role,
     new: impl FnOnce(RtmpUrl, rtmp::Limits, u64, ArenaPool, Instant) -> ClientSession<ArenaPool>,
     side: &impl Side,
 ) -> Result<(), Failure> {
     let url = &status.url;
-    let remote = Remote::new(url.host.as_str(), url.port);
+    let mut remote = Remote::new(url.host.as_str(), url.port);
+    if url.tls {
+        let config = core.clients.get(trust).ok_or(Failure::NoTls)?;
+        remote = remote.with_tls(config);
+    }
     let transport = Transport::connect(&remote, limits::RELAY_CONNECT).await?;
     let now = clock::now();
     let listed = core.connections.list(transport, role, now);

@@ -3,6 +3,7 @@
 mod pull;
 mod push;
 mod targets;
+mod tls;
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
