@@ -202,7 +202,7 @@ fn who_is_not_let_in_holds_little_and_not_for_long() {
         let after = gateway.api("server")["memory"]["rss"].as_u64().expect("a number");
         assert!(after.saturating_sub(before) < 32 << 20, "{before} to {after} in {tries} pictures");
         read_to_the_end(busy.socket());
-        assert!(gateway.metric("weir_closed_total", "handshake_timeout") >= 1.0);
+        assert!(gateway.metric("weir_closed_total", "no_request") >= 1.0);
         let connection: HttpConnection = gateway.http_connection();
         assert!(FlvPlayer::try_start(connection, "/live/show.flv").is_err());
     }

@@ -99,6 +99,8 @@ label! {
         /// The process stops.
         Stopping = "stopping",
         HandshakeTimeout = "handshake_timeout",
+        /// An RTMP peer that neither published nor played for too long.
+        NoRequest = "no_request",
         /// A publisher that sent nothing, or a player that is not there any more.
         Idle = "idle",
         /// A player that took nothing.

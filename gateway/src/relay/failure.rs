@@ -44,7 +44,7 @@ impl Failure {
         match reason {
             Closed::TakenOver => Self::Occupied,
             Closed::SendStall => Self::Stalled,
-            Closed::HandshakeTimeout | Closed::Idle => Self::Silent,
+            Closed::HandshakeTimeout | Closed::NoRequest | Closed::Idle => Self::Silent,
             Closed::Stopping => Self::Stopping,
             _ => Self::Kicked,
         }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use tokio::task::spawn_local;
 use weir_protocol::flv::TagKind;
-use weir_protocol::rtmp::{self, Event, Output, ServerSession};
+use weir_protocol::rtmp::{self, Event, Output, ServerSession, Waiting};
 use weir_protocol::stream_name::{Query, StreamName};
 
 use super::play::{self, Awaited, Pulse, Wishes};
@@ -91,7 +91,7 @@ fn session_limits(config: &Config) -> rtmp::Limits {
 async fn read(shared: &Rc<Shared>, publishing: &mut Option<Publishing>) -> End {
     let Shared { connection, session, .. } = &**shared;
     loop {
-        set_deadline(shared, publishing.is_some());
+        set_deadline(shared);
         let first = connection.conn.received().bytes == 0;
         let take = |bytes: &[u8]| match first && tls::is_spoken(bytes) {
             true => Err(End::Tls),
@@ -222,12 +222,17 @@ fn note_agent(shared: &Shared) {
     *shared.connection.via.borrow_mut() = connect.via.clone();
 }
 
-pub(super) fn set_deadline(shared: &Shared, publishing: bool) {
+pub(super) fn set_deadline(shared: &Shared) {
+    let session = shared.session.borrow();
     // A wait has an end of its own.
     let waits = shared.awaited.borrow().is_some();
-    match shared.session.borrow().poll_timeout().filter(|_| !waits) {
+    match session.poll_timeout().filter(|_| !waits) {
         Some(at) => {
-            let reason = if publishing { Closed::Idle } else { Closed::HandshakeTimeout };
+            let reason = match session.waiting() {
+                Some(Waiting::Handshake) => Closed::HandshakeTimeout,
+                Some(Waiting::Media) => Closed::Idle,
+                Some(Waiting::Request | Waiting::Answer) | None => Closed::NoRequest,
+            };
             shared.connection.set_deadline(at, reason);
         }
         None => shared.connection.clear_deadline(),

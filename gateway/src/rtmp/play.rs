@@ -156,7 +156,7 @@ pub fn ended(shared: &Shared, player: Player) {
     session.end_play(message_stream);
     drop(session);
     // The peer may ask for something else, but not stay for nothing.
-    set_deadline(shared, false);
+    set_deadline(shared);
 }
 
 /// Does what the sending task was woken for by the core's clock.
@@ -197,7 +197,7 @@ async fn look_for(shared: &Shared, name: &StreamName) {
         core.counters.refused.of(Refused::NoStream).increment();
         reject(shared, message_stream, NOT_FOUND, "Nobody has come to publish this stream");
     }
-    set_deadline(shared, false);
+    set_deadline(shared);
 }
 
 /// Asks a player that says nothing for a sign of life, and gives up one that never gives any.

@@ -206,6 +206,12 @@ impl<P: Pool> ServerSession<P> {
         since.checked_add(self.timeout(waiting))
     }
 
+    /// What the peer is given time for, while it is.
+    #[must_use]
+    pub fn waiting(&self) -> Option<Waiting> {
+        self.waiting.map(|(waiting, _)| waiting)
+    }
+
     /// # Errors
     /// When the peer has let its time pass.
     pub fn handle_timeout(&mut self, now: Instant) -> Result<(), Error> {
