@@ -47,9 +47,11 @@ fn play(url: &str) -> usize {
 
 #[test]
 fn encoders_push_and_players_play_over_tls() {
-    for (backend, publisher) in
-        [(Backend::Uring, Publisher::Ffmpeg5), (Backend::Epoll, Publisher::Ffmpeg9)]
-    {
+    for (backend, publisher) in [
+        (Backend::Uring, Publisher::Ffmpeg5),
+        (Backend::Epoll, Publisher::Ffmpeg9),
+        (Backend::Uring, Publisher::GstRtmp2),
+    ] {
         let scratch = Scratch::new();
         let mut gateway = start(backend, &Pair::new(), &scratch);
         let _publishing = publisher.publish(&gateway.rtmps("live"), "a", &scratch);
