@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::auth::PublishKey;
-use crate::relay::Rules;
+use crate::relay::rules::Rules;
 
 pub use cores::{CoreChoiceError, Cores};
 pub use error::{ConfigError, Place};

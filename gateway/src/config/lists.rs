@@ -5,7 +5,8 @@ use super::list::{Field, List, ListOf};
 use super::value::{Choice, Kind, Text};
 use crate::auth::{PublishKey, Secret};
 use crate::limits;
-use crate::relay::{Address, PullRule, PushRule, When};
+use crate::relay::address::Address;
+use crate::relay::rules::{PullRule, PushRule, When};
 use crate::stream::Pattern;
 use crate::trust::Trust;
 

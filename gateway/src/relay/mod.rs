@@ -4,14 +4,14 @@
 //! plays a stream of another server, and publishes it here. Either is one task on one core, which
 //! opens a connection, and another one after a while when that breaks.
 
-mod address;
+pub mod address;
 mod backoff;
 mod demand;
 mod failure;
 mod lookup;
 mod pull;
 mod push;
-mod rules;
+pub mod rules;
 mod session;
 mod status;
 
@@ -29,12 +29,10 @@ use failure::Failure;
 use session::Link;
 use status::Status;
 
-pub use address::{Address, AddressError};
 pub use demand::Demand;
 pub use lookup::find;
 pub use pull::begin_always as begin_pulls;
 pub use push::begin as begin_pushes;
-pub use rules::{PullRule, PushRule, Rules, When};
 pub use status::Relays;
 
 /// Stands for this stream of this gateway, among those of all gateways, for as long as it runs.
