@@ -93,7 +93,7 @@ impl Log {
         if self.is_join_point(&unit, tracks) {
             self.join = Some(sequence);
         }
-        self.bytes += unit.payload.len();
+        self.bytes += cost(&unit);
         let tracks = tracks.clone();
         self.entries.push_back(Entry { unit, tracks, frame: OnceCell::new() });
         self.trim();
@@ -101,11 +101,11 @@ impl Log {
 
     /// The next entry for this player, or `None` when it has to wait for news.
     pub fn next(&self, cursor: &mut Cursor) -> Option<&Entry> {
-        let mut next = cursor.next.or(self.join)?;
-        if next < self.first {
-            cursor.jumps += 1;
-            next = self.join?;
+        if cursor.next.is_some_and(|next| next < self.first) {
+            // Once, however often it asks before there is a place to go on.
+            *cursor = Cursor { next: None, jumps: cursor.jumps + 1 };
         }
+        let next = cursor.next.or(self.join)?;
         let index = usize::try_from(next.checked_sub(self.first)?).ok()?;
         let entry = self.entries.get(index);
         cursor.next = Some(if entry.is_some() { next + 1 } else { next });
@@ -149,7 +149,7 @@ impl Log {
             if self.bytes <= limits::LOG_BYTES && !(before_join && old) {
                 return;
             }
-            self.bytes -= front.unit.payload.len();
+            self.bytes -= cost(&front.unit);
             self.entries.pop_front();
             self.first += 1;
             if self.join.is_some_and(|join| join < self.first) {
@@ -157,6 +157,11 @@ impl Log {
             }
         }
     }
+}
+
+/// What keeping a unit takes: a peer may send any number that carry next to nothing.
+fn cost(unit: &AccessUnit) -> usize {
+    unit.payload.len() + size_of::<Entry>()
 }
 
 #[cfg(test)]
@@ -237,6 +242,35 @@ mod tests {
         assert!(log.next(&mut Cursor::default()).is_none());
         log.push(unit(VIDEO, 7, true, 10), &tracks);
         assert_eq!(drain(&log, &mut Cursor::default()), [7]);
+    }
+
+    #[test]
+    fn a_player_that_waits_for_the_next_keyframe_has_jumped_once() {
+        let (mut log, tracks) = (Log::default(), Arc::new(audio_video()));
+        log.push(unit(VIDEO, 0, true, 10), &tracks);
+        let mut cursor = Cursor::default();
+        assert_eq!(drain(&log, &mut cursor), [0]);
+        for i in 1..10 {
+            log.push(unit(VIDEO, i, false, limits::LOG_BYTES / 4), &tracks);
+        }
+        for _ in 0..3 {
+            assert!(log.next(&mut cursor).is_none());
+        }
+        log.push(unit(VIDEO, 10, true, 10), &tracks);
+        assert_eq!(drain(&log, &mut cursor), [10]);
+        assert_eq!(cursor.jumps, 1);
+    }
+
+    #[test]
+    fn units_of_next_to_nothing_are_bounded_too() {
+        let (mut log, tracks) = (Log::default(), Arc::new(audio_video()));
+        let most = limits::LOG_BYTES / size_of::<Entry>();
+        let payload = Bytes::from_static(b"x");
+        for i in 0..most as i64 + 1000 {
+            let unit = AccessUnit { payload: payload.clone(), ..unit(AUDIO, i, true, 0) };
+            log.push(unit, &tracks);
+        }
+        assert!(log.entries.len() <= most);
     }
 
     #[test]
