@@ -11,6 +11,9 @@ pub mod registry;
 pub mod track_set;
 pub mod viewers;
 
+#[cfg(test)]
+mod tests;
+
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,6 +50,8 @@ pub struct Stream {
     log: RefCell<Log>,
     role: RefCell<Role>,
     phase: Cell<Phase>,
+    /// As [`Owner::began_as`], of what is in the log.
+    began_as: Cell<u64>,
     used_at: Cell<Instant>,
     /// When the owner last sent news.
     heard_at: Cell<Instant>,
@@ -104,6 +109,7 @@ impl Stream {
             log: RefCell::default(),
             role: RefCell::new(role),
             phase: Cell::new(phase),
+            began_as: Cell::new(generation),
             used_at: Cell::new(now),
             heard_at: Cell::new(now),
         }
@@ -238,6 +244,7 @@ impl Stream {
         self.with_owner(|owner| Snapshot {
             name: self.name.clone(),
             generation: owner.generation,
+            began_as: owner.began_as,
             items,
             window: Some(owner.window()),
             ended: owner.is_ended(),
@@ -259,9 +266,8 @@ impl Stream {
 
     /// Becomes the owner with the state of another core's.
     pub fn adopt(&self, estate: Estate) {
-        if self.phase.get() == Phase::Attaching {
-            self.apply_items(&estate.items);
-        }
+        // The last news may still be on their way, and come too late then.
+        self.apply_log(estate.owner.began_as, &estate.items);
         let owner = Box::new(estate.owner);
         *self.role.borrow_mut() = Role::Owner { owner, unsent: Vec::new(), window_version: 0 };
         self.phase.set(Phase::Running);
@@ -294,7 +300,7 @@ impl Stream {
             return;
         }
         self.generation.set(snapshot.generation);
-        self.apply_items(&snapshot.items);
+        self.apply_log(snapshot.began_as, &snapshot.items);
         self.apply_window(snapshot.window);
         self.heard_at.set(now);
         self.phase.set(if snapshot.ended { Phase::Ended } else { Phase::Running });
@@ -337,6 +343,14 @@ impl Stream {
 
     pub fn is_replica(&self) -> bool {
         matches!(&*self.role.borrow(), Role::Replica { .. })
+    }
+
+    /// Takes up an owner's log, whose times mean nothing next to those of an owner that began anew.
+    fn apply_log(&self, began_as: u64, items: &[Item]) {
+        if self.began_as.replace(began_as) != began_as {
+            self.log.borrow_mut().start_over();
+        }
+        self.apply_items(items);
     }
 
     fn apply_items(&self, items: &[Item]) {

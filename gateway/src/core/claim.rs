@@ -88,7 +88,7 @@ impl Core {
         if previous.owner == self.id {
             self.hand_over(&name, generation, heir);
         } else {
-            self.post(previous.owner, Message::Handover { name, generation, heir });
+            self.post_surely(previous.owner, Message::Handover { name, generation, heir });
         }
         tokio::time::timeout(limits::ATTACH_TIMEOUT, answer).await.ok()?.ok()?
     }
@@ -184,4 +184,56 @@ fn msn_of_wall_clock() -> u64 {
 fn nanoseconds_of_wall_clock() -> u64 {
     let since = clock::wall().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| since.as_nanos() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::task::LocalSet;
+
+    use super::super::CoreId;
+    use super::super::letter::Letter;
+    use super::super::mailbox::mailbox;
+    use super::*;
+    use crate::config::Config;
+    use crate::io::Arena;
+    use crate::stream::Registry;
+
+    /// Otherwise its publisher would go on there, next to the new one.
+    #[test]
+    fn a_core_that_is_behind_still_learns_that_it_has_lost_a_name() {
+        let name = StreamName::from_path("live/a").unwrap();
+        let registry = Arc::new(Registry::default());
+        let first = registry.claim(&name, CoreId(1), Instant::now());
+        let (handles, mut inboxes): (Vec<_>, Vec<_>) = (0..2).map(|_| mailbox(1)).unzip();
+        let full = Letter::Message(Message::Detach { name: name.clone(), core: CoreId(0) });
+        assert!(handles[1].post(full).is_ok());
+        let arena = Arena::reserve(1 << 20).unwrap();
+        let config = Arc::new(Config::default());
+        let core = Core::new(CoreId(0), config, registry, Arc::default(), arena, handles);
+        let publisher = Publisher {
+            client_id: 1,
+            role: PublisherRole::Publisher,
+            address: ([127, 0, 0, 1], 1).into(),
+            encoder: None,
+            via: Vec::new(),
+            since: Instant::now(),
+        };
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_time().start_paused(true).build().unwrap();
+        LocalSet::new().block_on(&runtime, async {
+            let claimed = core.claim(&name, publisher, Instant::now()).await;
+            assert!(claimed.is_ok(), "it does not wait for ever");
+            let mut letters = Vec::new();
+            while letters.len() < 2 {
+                let more = inboxes[1].next_many(&mut letters, 2);
+                tokio::time::timeout(limits::ATTACH_TIMEOUT, more).await.expect("no handover");
+            }
+            let Some(Letter::Message(Message::Handover { generation, .. })) = letters.pop() else {
+                panic!("no handover");
+            };
+            assert_eq!(generation, first.generation);
+        });
+    }
 }

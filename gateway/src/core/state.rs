@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
+use tokio::task::spawn_local;
 use weir_protocol::stream_name::StreamName;
 
 use super::CoreId;
 use super::connection::{Connections, Role};
 use super::inheritance::Inheritances;
 use super::letter::Letter;
-use super::mailbox::Handle;
+use super::mailbox::{Handle, PostError};
 use crate::auth::Door;
 use crate::config::Config;
 use crate::io::{Arena, ArenaPool};
@@ -226,6 +227,16 @@ impl Core {
             tracing::warn!(from = self.id.0, to = core.0, "a core does not take its messages");
         }
         posted.is_ok()
+    }
+
+    /// As [`Core::post`], for what the other core must learn however late: nothing would tell it again.
+    pub(super) fn post_surely(&self, core: CoreId, message: Message) {
+        let mailbox = &self.mailboxes[core.0];
+        if let Err(PostError::Full(letter)) = mailbox.post(Letter::Message(message)) {
+            let mailbox = mailbox.clone();
+            // A core that stops meanwhile needs nothing any more.
+            spawn_local(async move { drop(mailbox.post_waiting(letter).await) });
+        }
     }
 }
 

@@ -129,6 +129,14 @@ impl Log {
         self.join = None;
     }
 
+    /// Forgets everything; players go on with what comes.
+    pub fn start_over(&mut self) {
+        self.first += self.entries.len() as u64;
+        self.entries.clear();
+        self.bytes = 0;
+        self.join = None;
+    }
+
     fn is_join_point(&self, unit: &AccessUnit, tracks: &TrackSet) -> bool {
         if !tracks.has(TrackKind::Video) {
             // Any audio frame will do; joining a little back fills the player's buffer at once.

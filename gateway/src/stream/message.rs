@@ -30,6 +30,8 @@ pub enum Message {
 pub struct Snapshot {
     pub name: StreamName,
     pub generation: u64,
+    /// As [`Owner::began_as`].
+    pub began_as: u64,
     pub items: Vec<Item>,
     pub window: Option<Arc<Window>>,
     pub ended: bool,

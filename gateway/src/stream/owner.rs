@@ -21,6 +21,8 @@ use crate::core::CoreId;
 /// when the next publisher of the name lands on another core.
 pub struct Owner {
     pub generation: u64,
+    /// The claim that this state began with. As long as it goes from claim to claim, its timeline rises.
+    pub began_as: u64,
     pub state: State,
     pub publisher: Option<Publisher>,
     /// Its pushes to other servers were begun; they last as long as the stream.
@@ -95,6 +97,7 @@ impl Owner {
     pub fn new(generation: u64, packager: Packager) -> Self {
         Self {
             generation,
+            began_as: generation,
             state: State::Live,
             publisher: None,
             pushed: false,
