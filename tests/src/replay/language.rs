@@ -5,6 +5,7 @@ rule of RTMP is kept for it. An expectation that is not met ends it.
 
   case NAME                 from here on with new connections: the cases of a script run one by one
   connections N             N connections from here on; each statement acts on all, one after another
+  on C, on all              the statements that follow act on connection C only (from 0)
   repeat N … end            the statements between, N times
 
 Sending
@@ -19,7 +20,8 @@ Sending
                             ack, window, bandwidth), fmt=0..3, csid=ID, form=1..3 (bytes of the basic
                             header), ts=MS (a difference in fmt 1 and 2), stream=ID, len=BYTES (declared),
                             again=yes|no (fmt 3 repeats an extended timestamp);
-                            message only: size=BYTES (chunk size, whatever was announced)
+                            message only: size=BYTES (chunk size, whatever was announced), or
+                            size=A,B,… every=N (Set Chunk Size to the next of them every N chunks)
   chunk-size N              Set Chunk Size, and chunks of that size from here on
   command NAME [tx=VALUE] [stream=ID] [VALUE…]
                             the first VALUE is the command object, null if there is none; transactions
@@ -28,7 +30,7 @@ Sending
   open [APP]                connect and createStream, with the answers awaited
   publish [APP/KEY]         open and publish, until NetStream.Publish.Start; play alike
   headers                   the sequence headers of the test media (H.264 and AAC)
-  frames FROM..TO [shift=MS] [size=BYTES] [video-csid=ID] [audio-csid=ID]
+  frames FROM..TO [shift=MS] [size=BYTES] [video-csid=ID] [audio-csid=ID] [again=…]
                             frames of the test media: a picture each 50 ms, every tenth a keyframe, and
                             two sounds with each; each can be told from all others when it comes out
   cork … uncork [split=BYTES]
@@ -37,7 +39,8 @@ Sending
   sync                      waits until the gateway has read all that was sent
   finish                    ends sending; the gateway may still answer
   close, reset              ends the connection (reset: by RST) and makes a new one
-  watch [APP/KEY]           plays /APP/KEY.flv next to the script; needs --http
+  watch [APP/KEY]           plays /APP/KEY.flv next to the script from its newest keyframe on; needs
+                            --http, and that a first picture has been sent
 
 Expecting (… within TIME; 15s if not said)
   expect status CODE        the next onStatus has this code
@@ -51,14 +54,14 @@ Expecting (… within TIME; 15s if not said)
   expect nothing            all was read, and nothing was answered
   expect open               all was read, and the connection is open
   expect closed             the gateway closes the connection
-  expect video FROM..TO [size=BYTES] [times=MS,MS,…]
+  expect video FROM..TO [size=BYTES] [times=MS,MS,…|any]
                             exactly these pictures come out next, byte by byte, at their distances
   expect audio FROM..TO     exactly these sounds come out next: 2 × N and 2 × N + 1 go with frame N
   expect ended              the stream ends as HTTP ends a body
 
 Payload: any number of
   00ff1e "text" u8(N) u16(N) u24(N) u32(N)
-  fill(COUNT[, BYTE]) repeat(COUNT, PAYLOAD)
+  fill(COUNT[, BYTE]) repeat(COUNT, PAYLOAD) slice(FROM, TO, PAYLOAD)
   amf(VALUE…)               AMF0: 1.5 "text" true null undefined unsupported {name: VALUE, …}
                             ecma{name: VALUE, …} [VALUE, …] date(MILLISECONDS)
   tag(TYPE, MS, PAYLOAD)    an FLV tag with its back pointer
@@ -72,8 +75,8 @@ and addresses.
 Example: half a picture, an abort, and the next picture
   publish
   headers
-  watch
   frames 0..1
+  watch
   chunk type=video len=5000 stream=1 csid=6 fill(128)
   message type=abort u32(6)
   frames 1..10

@@ -9,7 +9,7 @@ use super::payload;
 use super::scan::{Scan, Text};
 use super::step::{
     Case, Chunk, CommandStep, Expectation, Frames, HandshakeStep, MessageStep, Pictures, Second,
-    Step, Verb, Wanted,
+    Step, Times, Verb, Wanted,
 };
 
 /// The cases of a script, in order.
@@ -95,6 +95,8 @@ fn verb(scan: &mut Scan) -> Result<Verb, String> {
         "headers" => Verb::Headers,
         "frames" => Verb::Frames(frames(scan)?),
         "watch" => Verb::Watch(address(scan)),
+        "on" if scan.eat("all") => Verb::On(None),
+        "on" => Verb::On(Some(scan.number()?)),
         "connections" => Verb::Connections(scan.number()?),
         "pause" => Verb::Pause(duration(scan.word())?),
         "sync" => Verb::Sync,
@@ -173,16 +175,26 @@ fn chunk_option(chunk: &mut Chunk, name: &str, scan: &mut Scan) -> Result<(), St
         "len" => chunk.length = Some(scan.number()?),
         "type" => chunk.kind = Some(kind(scan.word())?),
         "stream" => chunk.message_stream = Some(scan.number()?),
-        "again" => {
-            chunk.repeats_extended = match scan.word() {
-                "yes" => true,
-                "no" => false,
-                other => return Err(format!("again={other}? yes or no")),
-            }
-        }
+        "again" => chunk.repeats_extended = yes_or_no(scan)?,
         other => return Err(format!("there is no option {other}=")),
     }
     Ok(())
+}
+
+fn yes_or_no(scan: &mut Scan) -> Result<bool, String> {
+    match scan.word() {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        other => Err(format!("{other}? yes or no")),
+    }
+}
+
+fn list(scan: &mut Scan) -> Result<Vec<Number>, String> {
+    let mut all = vec![scan.number()?];
+    while scan.eat(",") {
+        all.push(scan.number()?);
+    }
+    Ok(all)
 }
 
 /// A message type by its number or its name.
@@ -205,11 +217,12 @@ fn kind(text: &str) -> Result<Number, String> {
 }
 
 fn message(scan: &mut Scan) -> Result<MessageStep, String> {
-    let mut size = None;
+    let (mut sizes, mut every) = (Vec::new(), Number::of(1));
     let mut chunk = Chunk::default();
     while let Some(name) = scan.option() {
         match name {
-            "size" => size = Some(scan.number()?),
+            "size" => sizes = list(scan)?,
+            "every" => every = scan.number()?,
             _ => chunk_option(&mut chunk, name, scan)?,
         }
     }
@@ -217,7 +230,7 @@ fn message(scan: &mut Scan) -> Result<MessageStep, String> {
         return Err("a message needs its type=".into());
     }
     chunk.payload = payload::items(scan)?;
-    Ok(MessageStep { chunk, size })
+    Ok(MessageStep { chunk, sizes, every })
 }
 
 fn command(scan: &mut Scan) -> Result<Verb, String> {
@@ -239,14 +252,22 @@ fn command(scan: &mut Scan) -> Result<Verb, String> {
 
 fn frames(scan: &mut Scan) -> Result<Frames, String> {
     let (from, to) = range(scan)?;
-    let mut frames =
-        Frames { from, to, shift: Number::of(0), size: None, video: None, audio: None };
+    let mut frames = Frames {
+        from,
+        to,
+        shift: Number::of(0),
+        size: None,
+        video: None,
+        audio: None,
+        repeats_extended: true,
+    };
     while let Some(name) = scan.option() {
         match name {
             "shift" => frames.shift = scan.number()?,
             "size" => frames.size = Some(scan.number()?),
             "video-csid" => frames.video = Some(scan.number()?),
             "audio-csid" => frames.audio = Some(scan.number()?),
+            "again" => frames.repeats_extended = yes_or_no(scan)?,
             other => return Err(format!("there is no option {other}=")),
         }
     }
@@ -314,17 +335,12 @@ fn wanted(scan: &mut Scan) -> Result<Wanted, String> {
 
 fn pictures(scan: &mut Scan) -> Result<Pictures, String> {
     let (from, to) = range(scan)?;
-    let (mut size, mut times) = (None, None);
+    let (mut size, mut times) = (None, Times::Own);
     while let Some(name) = scan.option() {
         match name {
             "size" => size = Some(scan.number()?),
-            "times" => {
-                let mut all = vec![scan.number()?];
-                while scan.eat(",") {
-                    all.push(scan.number()?);
-                }
-                times = Some(all);
-            }
+            "times" if scan.eat("any") => times = Times::Any,
+            "times" => times = Times::Listed(list(scan)?),
             other => return Err(format!("there is no option {other}=")),
         }
     }

@@ -18,6 +18,8 @@ pub enum Item {
     Amf(Vec<Literal>),
     Fill(Number, Number),
     Repeat(Number, Vec<Item>),
+    /// The bytes from one position to another.
+    Slice(Number, Number, Vec<Item>),
     /// Big-endian, of this many bytes.
     Integer(usize, Number),
     /// An FLV tag with its back pointer: type, timestamp, body.
@@ -63,6 +65,13 @@ fn item(scan: &mut Scan) -> Result<Item, String> {
             let count = scan.number()?;
             scan.expect(",")?;
             Item::Repeat(count, items(scan)?)
+        }
+        "slice" => {
+            let from = scan.number()?;
+            scan.expect(",")?;
+            let to = scan.number()?;
+            scan.expect(",")?;
+            Item::Slice(from, to, items(scan)?)
         }
         "u8" => Item::Integer(1, scan.number()?),
         "u16" => Item::Integer(2, scan.number()?),
@@ -116,6 +125,11 @@ fn append(item: &Item, env: &Env, out: &mut Vec<u8>) {
         }
         Item::Repeat(count, items) => {
             out.extend(bytes(items, env).repeat(count.value(env) as usize));
+        }
+        Item::Slice(from, to, items) => {
+            let all = bytes(items, env);
+            let to = all.len().min(to.value(env) as usize);
+            out.extend_from_slice(&all[to.min(from.value(env) as usize)..to]);
         }
         Item::Integer(size, number) => {
             out.extend_from_slice(&number.value(env).to_be_bytes()[8 - size..]);

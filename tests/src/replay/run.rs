@@ -40,6 +40,8 @@ struct Run<'a> {
     env: Env,
     actors: Vec<Actor>,
     watch: Option<Watch>,
+    /// The one connection that statements act on, if not all do.
+    only: Option<usize>,
     /// `repeat`s that are open.
     depth: usize,
     seed: u64,
@@ -54,7 +56,7 @@ impl<'a> Run<'a> {
             ..Env::default()
         };
         let actors = vec![Actor::connect(target.rtmp)?];
-        Ok(Self { target, env, actors, watch: None, depth: 0, seed: 1 })
+        Ok(Self { target, env, actors, watch: None, only: None, depth: 0, seed: 1 })
     }
 
     fn step(&mut self, step: &Step) -> Result<(), Failure> {
@@ -68,6 +70,13 @@ impl<'a> Run<'a> {
                 }
                 Ok(())
             }
+            Verb::On(only) => {
+                self.only = only.as_ref().map(|number| number.value(&self.env) as usize);
+                if self.only.is_some_and(|only| only >= self.actors.len()) {
+                    return Err(failure("there is no such connection".into()));
+                }
+                Ok(())
+            }
             Verb::Watch(path) => self.start_watch(path.as_ref()).map_err(failure),
             Verb::Pause(time) => {
                 self.actors.iter_mut().for_each(|actor| actor.flush(None));
@@ -75,7 +84,8 @@ impl<'a> Run<'a> {
                 Ok(())
             }
             verb => {
-                for index in 0..self.actors.len() {
+                let one = self.only.map(|only| only..only + 1);
+                for index in one.unwrap_or(0..self.actors.len()) {
                     self.env.connection = index as u64;
                     self.act(index, verb).map_err(failure)?;
                     if self.depth == 0 && !self.actors[index].corked {
@@ -110,7 +120,10 @@ impl<'a> Run<'a> {
     fn start_watch(&mut self, path: Option<&Text>) -> Result<(), String> {
         let http = self.target.http.ok_or("watch needs --http ADDRESS")?;
         let path = path.map_or_else(|| self.target.path(), |path| path.render(&self.env));
-        self.watch = Some(Watch::start(http, &path)?);
+        self.actors.iter_mut().for_each(|actor| actor.flush(None));
+        let mut watch = Watch::start(http, &path)?;
+        watch.begin(Instant::now() + WITHIN)?;
+        self.watch = Some(watch);
         Ok(())
     }
 
@@ -174,7 +187,11 @@ impl<'a> Run<'a> {
                 let by = Instant::now() + within.unwrap_or(WITHIN);
                 return expect(actor, self.watch.as_mut(), what, env, by);
             }
-            Verb::Repeat(..) | Verb::Connections(_) | Verb::Watch(_) | Verb::Pause(_) => {}
+            Verb::Repeat(..)
+            | Verb::Connections(_)
+            | Verb::On(_)
+            | Verb::Watch(_)
+            | Verb::Pause(_) => {}
         }
         Ok(())
     }

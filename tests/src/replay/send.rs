@@ -130,11 +130,43 @@ pub(super) fn push_chunk(actor: &mut Actor, chunk: &Chunk, env: &Env) {
 
 pub(super) fn push_message(actor: &mut Actor, message: &MessageStep, env: &Env) {
     let body = payload::bytes(&message.chunk.payload, env);
-    let size = message.size.as_ref().map(|size| size.value(env) as usize);
-    let size = size.unwrap_or(actor.chunk_size());
+    let header = header(&message.chunk, body.len(), actor, env);
+    let sizes: Vec<u32> = message.sizes.iter().map(|size| size.u32(env)).collect();
+    if sizes.len() > 1 {
+        return push_flipping(actor, header, &body, &sizes, message.every.value(env));
+    }
+    let size = sizes.first().map_or(actor.chunk_size(), |size| *size as usize);
     let mut out = Vec::new();
-    header(&message.chunk, body.len(), actor, env).write_message(&body, size, &mut out);
+    header.write_message(&body, size, &mut out);
     actor.push(&out);
+}
+
+/// A message with a Set Chunk Size after every so many of its chunks.
+fn push_flipping(
+    actor: &mut Actor,
+    mut header: ChunkHeader,
+    mut body: &[u8],
+    sizes: &[u32],
+    every: u64,
+) {
+    let mut sizes = sizes.iter().cycle();
+    let mut chunks = 0;
+    while !body.is_empty() {
+        if chunks == every
+            && let Some(size) = sizes.next()
+        {
+            actor.set_chunk_size(*size);
+            chunks = 0;
+        }
+        let (now, rest) = body.split_at(body.len().min(actor.chunk_size()));
+        let mut out = Vec::new();
+        header.write(&mut out);
+        out.extend_from_slice(now);
+        actor.push(&out);
+        body = rest;
+        header.format = 3;
+        chunks += 1;
+    }
 }
 
 pub(super) fn push_frames(actor: &mut Actor, frames: &Frames, env: &Env) {
@@ -152,7 +184,7 @@ pub(super) fn push_frames(actor: &mut Actor, frames: &Frames, env: &Env) {
                 length: tag.body.len() as u32,
                 kind,
                 message_stream: actor.message_stream,
-                repeats_extended: true,
+                repeats_extended: frames.repeats_extended,
             };
             let mut out = Vec::new();
             header.write_message(&tag.body, actor.chunk_size(), &mut out);

@@ -41,6 +41,8 @@ pub enum Verb {
     Frames(Frames),
     Watch(Option<Text>),
     Connections(Number),
+    /// All connections again where there is no number.
+    On(Option<Number>),
     Pause(Duration),
     Sync,
     Cork,
@@ -111,8 +113,10 @@ impl Default for Chunk {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MessageStep {
     pub chunk: Chunk,
-    /// The chunk size, announced or not.
-    pub size: Option<Number>,
+    /// Chunk sizes, one after the other and round again. A single one is not announced.
+    pub sizes: Vec<Number>,
+    /// The next of `sizes` is announced after so many chunks.
+    pub every: Number,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -134,6 +138,7 @@ pub struct Frames {
     pub size: Option<Number>,
     pub video: Option<Number>,
     pub audio: Option<Number>,
+    pub repeats_extended: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -168,6 +173,14 @@ pub struct Pictures {
     pub from: Number,
     pub to: Number,
     pub size: Option<Number>,
-    /// Milliseconds behind the first one.
-    pub times: Option<Vec<Number>>,
+    pub times: Times,
+}
+
+/// When pictures come out, in milliseconds behind the first of them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Times {
+    /// As far apart as they are made.
+    Own,
+    Listed(Vec<Number>),
+    Any,
 }

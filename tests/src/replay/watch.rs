@@ -9,7 +9,7 @@ use weir_protocol::flv::{Tag, TagKind};
 
 use super::number::Env;
 use super::payload::PUBLISHER;
-use super::step::Pictures;
+use super::step::{Pictures, Times};
 use crate::http_connection::{HttpConnection, Piece};
 use crate::media;
 use crate::script::FlvPlayer;
@@ -47,6 +47,16 @@ impl Watch {
         Ok(Self { tags, end, socket, pending: Vec::new() })
     }
 
+    /// Waits for the first picture, so that all behind it comes out as well.
+    ///
+    /// # Errors
+    /// When none comes.
+    pub fn begin(&mut self, deadline: Instant) -> Result<(), String> {
+        let first = self.next(TagKind::Video, deadline)?;
+        self.pending.insert(0, first);
+        Ok(())
+    }
+
     /// Waits for these frames and compares them with what was sent, byte by byte.
     ///
     /// # Errors
@@ -78,12 +88,12 @@ impl Watch {
             }
             let (sent_first, came_first) =
                 *first.get_or_insert((expected.timestamp_ms, came.timestamp_ms));
-            let listed = wanted.times.as_ref().and_then(|times| times.get(index));
-            let after = match listed {
-                Some(time) => time.u32(env),
-                None => expected.timestamp_ms.wrapping_sub(sent_first),
-            };
             let came_after = came.timestamp_ms.wrapping_sub(came_first);
+            let after = match &wanted.times {
+                Times::Own => expected.timestamp_ms.wrapping_sub(sent_first),
+                Times::Listed(times) => times.get(index).map_or(0, |time| time.u32(env)),
+                Times::Any => came_after,
+            };
             if came_after != after {
                 return Err(format!("{number} after {came_after} ms in place of {after} ms"));
             }
