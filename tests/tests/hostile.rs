@@ -109,6 +109,7 @@ fn a_player_that_was_slow_goes_on_at_the_newest_keyframe() {
     }
 }
 
+/// CM-10, in part: createStream and then nothing is no reason to stay.
 #[test]
 fn half_handshakes_and_idle_clients_are_closed_in_time() {
     for backend in Backend::ALL {

@@ -10,6 +10,7 @@ fn start(backend: Backend) -> Gateway {
     Gateway::start(backend, &[&QUICK[..], &["--cores", "2"]].concat())
 }
 
+/// SE-01: the one that comes again has the name at once, whatever the old connection does.
 #[test]
 fn a_publisher_that_comes_again_takes_over_and_players_go_on() {
     for backend in Backend::ALL {
