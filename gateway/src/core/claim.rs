@@ -84,13 +84,28 @@ impl Core {
     async fn inherit(&self, claim: &Claim, previous: Entry) -> Option<Box<Estate>> {
         let (heir, answer) = oneshot::channel();
         self.inheritances.expect(claim);
+        let waiting = Waiting { core: self, claim };
         let (name, generation) = (claim.name.clone(), previous.generation);
         if previous.owner == self.id {
             self.hand_over(&name, generation, heir);
         } else {
             self.post_surely(previous.owner, Message::Handover { name, generation, heir });
         }
-        tokio::time::timeout(limits::ATTACH_TIMEOUT, answer).await.ok()?.ok()?
+        let answer = tokio::time::timeout(limits::ATTACH_TIMEOUT, answer).await;
+        // It has waited; what comes now is its caller's.
+        std::mem::forget(waiting);
+        answer.ok()?.ok()?
+    }
+
+    /// Whoever claimed is gone: nobody is to wait for it, nor the name to stay taken by nobody.
+    fn give_up(&self, claim: &Claim) {
+        let (heir, followers) = self.inheritances.arrived(claim.generation);
+        if let Some(heir) = heir {
+            // A core that asked and has stopped since needs nothing.
+            let _ = heir.send(None);
+        }
+        self.registry.release(&claim.name, claim.generation);
+        followers.into_iter().for_each(|core| self.on_attach(claim.name.clone(), core));
     }
 
     fn adopt(&self, name: &StreamName, now: Instant, mut estate: Estate) {
@@ -161,6 +176,18 @@ impl Core {
     }
 }
 
+/// A claim that waits for the stream's state. A relay may end meanwhile, and its claim with it.
+struct Waiting<'a> {
+    core: &'a Core,
+    claim: &'a Claim,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.core.give_up(self.claim);
+    }
+}
+
 /// Length of the URI prefix of an epoch: `~` and 64 random bits.
 pub const PREFIX_LEN: usize = 17;
 
@@ -194,11 +221,50 @@ mod tests {
 
     use super::super::CoreId;
     use super::super::letter::Letter;
-    use super::super::mailbox::mailbox;
+    use super::super::mailbox::{Handle, mailbox};
     use super::*;
     use crate::config::Config;
     use crate::io::Arena;
     use crate::stream::Registry;
+
+    fn core(registry: Arc<Registry>, handles: Vec<Handle<Letter>>) -> Core {
+        let arena = Arena::reserve(1 << 20).unwrap();
+        let config = Arc::new(Config::default());
+        Core::new(CoreId(0), config, registry, Arc::default(), arena, handles)
+    }
+
+    fn publisher() -> Publisher {
+        Publisher {
+            client_id: 1,
+            role: PublisherRole::Publisher,
+            address: ([127, 0, 0, 1], 1).into(),
+            encoder: None,
+            via: Vec::new(),
+            since: Instant::now(),
+        }
+    }
+
+    fn runtime() -> tokio::runtime::Runtime {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_time().start_paused(true).build().unwrap()
+    }
+
+    /// Otherwise no pull could have the name ever again.
+    #[test]
+    fn a_claim_that_ends_while_it_waits_leaves_the_name_to_others() {
+        let name = StreamName::from_path("live/a").unwrap();
+        let registry = Arc::new(Registry::default());
+        registry.claim(&name, CoreId(1), Instant::now());
+        let (handles, _inboxes): (Vec<_>, Vec<_>) = (0..2).map(|_| mailbox(8)).unzip();
+        let core = core(registry.clone(), handles);
+        LocalSet::new().block_on(&runtime(), async {
+            let claim = core.claim(&name, publisher(), Instant::now());
+            let early = tokio::time::timeout(limits::ATTACH_TIMEOUT / 2, claim).await;
+            assert!(early.is_err(), "it waits for the other core");
+            assert!(core.inheritances.is_empty(), "nobody waits for it");
+            assert_eq!(registry.find(&name), None);
+        });
+    }
 
     /// Otherwise its publisher would go on there, next to the new one.
     #[test]
@@ -209,21 +275,9 @@ mod tests {
         let (handles, mut inboxes): (Vec<_>, Vec<_>) = (0..2).map(|_| mailbox(1)).unzip();
         let full = Letter::Message(Message::Detach { name: name.clone(), core: CoreId(0) });
         assert!(handles[1].post(full).is_ok());
-        let arena = Arena::reserve(1 << 20).unwrap();
-        let config = Arc::new(Config::default());
-        let core = Core::new(CoreId(0), config, registry, Arc::default(), arena, handles);
-        let publisher = Publisher {
-            client_id: 1,
-            role: PublisherRole::Publisher,
-            address: ([127, 0, 0, 1], 1).into(),
-            encoder: None,
-            via: Vec::new(),
-            since: Instant::now(),
-        };
-        let mut builder = tokio::runtime::Builder::new_current_thread();
-        let runtime = builder.enable_time().start_paused(true).build().unwrap();
-        LocalSet::new().block_on(&runtime, async {
-            let claimed = core.claim(&name, publisher, Instant::now()).await;
+        let core = core(registry, handles);
+        LocalSet::new().block_on(&runtime(), async {
+            let claimed = core.claim(&name, publisher(), Instant::now()).await;
             assert!(claimed.is_ok(), "it does not wait for ever");
             let mut letters = Vec::new();
             while letters.len() < 2 {
