@@ -57,6 +57,24 @@ impl Config {
         })
     }
 
+    /// The configuration that a frame's ADTS header tells; `None` of a frame without one.
+    ///
+    /// # Errors
+    /// When it tells too little: channels that stand in a program_config_element, for example.
+    pub fn from_adts(frame: &[u8]) -> Option<Result<Self, Error>> {
+        adts_header_bytes(frame)?;
+        let [_, _, profile, channels, ..] = *frame.first_chunk::<7>()?;
+        // Profile, sampling rate and channels, as an AudioSpecificConfig orders them.
+        let object_type = u16::from(profile >> 6).saturating_add(1);
+        let rate = u16::from(profile >> 2 & 0xf);
+        let channels = u16::from(profile & 1) << 2 | u16::from(channels >> 6);
+        if channels == 0 {
+            return Some(Err(Error::Unsupported("channel configuration in ADTS")));
+        }
+        let record = object_type << 11 | rate << 7 | channels << 3;
+        Some(Self::parse(&record.to_be_bytes()))
+    }
+
     #[must_use]
     pub fn rfc6381(&self) -> String {
         format!("mp4a.40.{}", self.object_type)
@@ -90,16 +108,19 @@ impl Config {
 /// A raw frame without the ADTS header that some encoders leave before it. Nothing is copied.
 #[must_use]
 pub fn without_adts(payload: Bytes) -> Bytes {
-    let Some([sync, flags, _, len_high, len_mid, len_low, _]) = payload.first_chunk() else {
-        return payload;
-    };
+    match adts_header_bytes(&payload) {
+        Some(header) if payload.len() > header => payload.slice(header..),
+        _ => payload,
+    }
+}
+
+/// How long the ADTS header is that goes before the one frame of `payload`; `None` without one.
+fn adts_header_bytes(payload: &[u8]) -> Option<usize> {
+    let [sync, flags, _, len_high, len_mid, len_low, _] = payload.first_chunk()?;
     let len = u32::from_be_bytes([0, *len_high & 3, *len_mid, *len_low]) >> 5;
     let is_adts = *sync == 0xff && flags & 0xf6 == 0xf0;
-    if !is_adts || usize::try_from(len).ok() != Some(payload.len()) {
-        return payload;
-    }
-    let header = if flags & 1 == 1 { 7 } else { 9 };
-    if payload.len() > header { payload.slice(header..) } else { payload }
+    let is_whole = usize::try_from(len).ok() == Some(payload.len());
+    (is_adts && is_whole).then_some(if flags & 1 == 1 { 7 } else { 9 })
 }
 
 /// The fields of the record, of the core coder unless they say otherwise.

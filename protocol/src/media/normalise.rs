@@ -4,10 +4,12 @@
 //! start again. Each step is classed and repaired here, once, so that behind this point decoding
 //! times rise strictly within every track and tracks stay together.
 
+mod samples;
 #[cfg(test)]
 mod tests;
 
 use super::{Ticks, TrackId};
+use samples::SampleClock;
 
 /// A step back by no more than this is jitter: the frame is put right behind its neighbour.
 const JITTER_MS: i64 = 500;
@@ -21,8 +23,6 @@ const LEAD_MS: i64 = 3_000;
 const PERSISTING_FRAMES: u8 = 3;
 /// Tracks that jump one after the other do so for one reason.
 const ONE_RESTART: Ticks = Ticks::from_ms(5_000);
-/// Audio counts in samples while timestamps agree to within this (an AAC frame lasts 21 to 128 ms).
-const DRIFT: Ticks = Ticks::from_ms(80);
 /// The distance of frames where none has been seen yet.
 const USUAL_STEP: Ticks = Ticks::from_ms(20);
 
@@ -39,7 +39,8 @@ pub struct Repairs {
     pub new_timelines: u64,
     /// Tracks whose first frame was far from the others and was placed by its arrival.
     pub aligned: u64,
-    /// Times an audio track's sample count was given up for its timestamps.
+    /// Times an audio track's samples and timestamps had come apart, and one was made to follow the
+    /// other.
     pub resyncs: u64,
 }
 
@@ -95,15 +96,9 @@ struct Clock {
     candidate: Option<Candidate>,
     last: Ticks,
     step: Ticks,
+    /// Where the newest timestamp led.
+    mapped: Ticks,
     samples: Option<SampleClock>,
-}
-
-/// Audio time counted in samples, free of the rounding to milliseconds.
-#[derive(Clone, Copy, Debug)]
-struct SampleClock {
-    rate: u32,
-    anchor: Ticks,
-    samples_since: i64,
 }
 
 impl Normaliser {
@@ -124,8 +119,10 @@ impl Normaliser {
             return self.first(track, arrival);
         };
         let mut clock = self.clocks.swap_remove(index);
+        let picture = self.newest_picture();
         let (mapped, new_timeline) = self.place(&mut clock, arrival.timestamp_ms);
-        let dts = clock.advance(mapped + arrival.fraction, arrival.samples, &mut self.repairs);
+        let dts =
+            clock.advance(mapped + arrival.fraction, arrival.samples, picture, &mut self.repairs);
         self.clocks.push(clock);
         let new_timeline = new_timeline && self.is_news(dts);
         Stamp { dts, new_timeline }
@@ -141,14 +138,27 @@ impl Normaliser {
             Mapping::placing(timestamp, timestamp.into(), head.unwrap_or(self.start))
         });
         let dts = mapping.place() + arrival.fraction;
-        let mut clock =
-            Clock { track, mapping, candidate: None, last: dts, step: USUAL_STEP, samples: None };
-        if let Some((count, rate)) = arrival.samples {
-            clock.samples =
-                Some(SampleClock { rate, anchor: dts, samples_since: i64::from(count) });
-        }
-        self.clocks.push(clock);
+        let (candidate, step) = (None, USUAL_STEP);
+        let samples =
+            arrival.samples.map(|(count, rate)| SampleClock::new(rate, dts, count.into()));
+        self.clocks.push(Clock {
+            track,
+            mapping,
+            candidate,
+            last: dts,
+            step,
+            mapped: dts,
+            samples,
+        });
         Stamp { dts, new_timeline: false }
+    }
+
+    /// The time of the newest frame that is not counted in samples, of a track that has not paused.
+    fn newest_picture(&self) -> Option<Ticks> {
+        let head = self.clocks.iter().map(|clock| clock.last).max()?;
+        let pictures = self.clocks.iter().filter(|clock| clock.samples.is_none());
+        let newest = pictures.map(|clock| clock.last).max()?;
+        (head - newest < Ticks::from_ms(STEP_MS)).then_some(newest)
     }
 
     /// Where the timestamp leads, and whether with it a jump has become a new timeline.
@@ -274,10 +284,11 @@ impl Clock {
         &mut self,
         mapped: Ticks,
         samples: Option<(u32, u32)>,
+        picture: Option<Ticks>,
         repairs: &mut Repairs,
     ) -> Ticks {
         let place = match samples {
-            Some((count, rate)) => self.count_samples(mapped, count, rate, repairs),
+            Some((count, rate)) => self.count_samples(mapped, count, rate, picture, repairs),
             None => mapped,
         };
         let dts = place.max(self.last + Ticks(1));
@@ -294,21 +305,37 @@ impl Clock {
         mapped: Ticks,
         count: u32,
         rate: u32,
+        picture: Option<Ticks>,
         repairs: &mut Repairs,
     ) -> Ticks {
         let count = i64::from(count);
-        if let Some(clock) = self.samples.as_mut().filter(|clock| clock.rate == rate) {
-            let expected = clock.anchor + Ticks::from_rate(clock.samples_since, rate);
-            if distance(expected, mapped) <= DRIFT {
-                clock.samples_since = clock.samples_since.saturating_add(count);
-                return expected;
-            }
-            repairs.resyncs = repairs.resyncs.saturating_add(1);
-        }
+        let step = mapped - std::mem::replace(&mut self.mapped, mapped);
         // Timestamps behind the samples are caught up with in short frames, not all at once.
         let soonest = self.last + Ticks::from_rate(count / 2, rate);
+        if let Some(clock) = self.samples.as_mut().filter(|clock| clock.rate == rate) {
+            let expected = clock.expected();
+            let apart = clock.is_apart(mapped);
+            if apart {
+                repairs.resyncs = repairs.resyncs.saturating_add(1);
+            }
+            let slowly = clock.is_slow(step, count);
+            if !apart || slowly && clock.is_right() {
+                clock.count(count, mapped, picture);
+                if apart {
+                    // The timestamps are wrong by themselves, and go on from here.
+                    self.mapping.offset = self.mapping.offset + (expected - mapped);
+                    self.mapped = expected;
+                }
+                return expected;
+            }
+            if slowly {
+                let anchor = mapped.max(soonest);
+                clock.follow(anchor, count);
+                return anchor;
+            }
+        }
         let anchor = mapped.max(soonest);
-        self.samples = Some(SampleClock { rate, anchor, samples_since: count });
+        self.samples = Some(SampleClock::new(rate, anchor, count));
         anchor
     }
 }

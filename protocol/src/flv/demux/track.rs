@@ -138,6 +138,7 @@ impl TrackState {
         called_keyframe: bool,
         pool: &mut impl Pool,
     ) -> Result<Frame, SkipReason> {
+        self.configure_by_adts(&data);
         let payload = self.payload(data, pool)?;
         let (keyframe, has_picture) = self.kind_of(&payload, called_keyframe);
         if keyframe || !has_picture {
@@ -173,6 +174,20 @@ impl TrackState {
             Codec::Av1 => (av1::is_keyframe(payload), av1::has_picture(payload)),
             Codec::Vp9 => (vp9::is_keyframe(payload), true),
             _ => (true, true),
+        }
+    }
+
+    /// Some encoders leave ADTS headers before their frames, and send no other configuration. Where
+    /// there is one, it counts.
+    fn configure_by_adts(&mut self, frame: &[u8]) {
+        if self.codec != Codec::Aac || self.header.is_some() {
+            return;
+        }
+        if let Some(Ok(config)) = aac::Config::from_adts(frame) {
+            let config = CodecConfig::Aac(config);
+            if self.config.as_deref() != Some(&config) {
+                self.adopt(config);
+            }
         }
     }
 
