@@ -33,6 +33,8 @@ struct Inner {
     unread: RefCell<Vec<u8>>,
     /// The peer has said that nothing more comes.
     ended: Cell<bool>,
+    /// A task is about to send what the session has to say.
+    answering: Cell<bool>,
 }
 
 /// Why there is no TLS connection.
@@ -82,6 +84,7 @@ impl TlsConn {
             turn: Mutex::new(()),
             unread: RefCell::default(),
             ended: Cell::new(false),
+            answering: Cell::new(false),
         }))
     }
 
@@ -184,8 +187,16 @@ impl TlsConn {
 
     /// As [`TlsConn::flush`], by a task of its own: a wait to read may be dropped, a send may not.
     fn answer(&self) {
+        // One at a time: a peer that reads nothing must not make a task of every record that it sends.
+        if self.0.answering.replace(true) {
+            return;
+        }
         let this = self.clone();
-        spawn_local(async move { this.flush(ANSWER_LIMIT).await });
+        spawn_local(async move {
+            // Whoever sends next notices what is wrong.
+            let _ = this.flush(ANSWER_LIMIT).await;
+            this.0.answering.set(false);
+        });
     }
 
     /// Says that nothing more will come, so that the peer can tell the end from a cut.

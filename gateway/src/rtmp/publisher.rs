@@ -127,6 +127,10 @@ impl Publishing {
 
     /// Takes one media message. Players learn of it with the next flush, once per read.
     pub fn take(&mut self, core: &Core, kind: TagKind, timestamp_ms: u32, body: Bytes) {
+        if self.stream.generation.get() != self.generation {
+            // Taken over: the new session's stream is not to get the rest of this one.
+            return;
+        }
         let now = clock::now();
         self.heard.note(now);
         self.demuxer.push(kind, timestamp_ms, body, &mut *core.pool.borrow_mut());

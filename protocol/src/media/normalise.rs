@@ -323,7 +323,7 @@ impl Clock {
                 clock.count(count, mapped, picture);
                 if apart {
                     // The timestamps are wrong by themselves, and go on from here.
-                    self.mapping.offset = self.mapping.offset + (expected - mapped);
+                    self.mapping.offset += expected - mapped;
                     self.mapped = expected;
                 }
                 return expected;

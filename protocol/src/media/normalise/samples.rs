@@ -81,6 +81,7 @@ impl SampleClock {
 impl Average {
     fn learn(&mut self, value: Ticks) {
         self.frames = self.frames.saturating_add(1).min(LEAD_FRAMES);
-        self.value = self.value + Ticks((value - self.value).0 / self.frames.max(1));
+        let step = (value - self.value).0.checked_div(self.frames).unwrap_or_default();
+        self.value += Ticks(step);
     }
 }
