@@ -37,9 +37,7 @@ pub fn reordered() -> &'static Clip {
 #[must_use]
 pub fn small_units() -> &'static Clip {
     static CLIP: OnceLock<Clip> = OnceLock::new();
-    CLIP.get_or_init(|| {
-        avc(0, "44100", &["-crf", "40", "-x264-params", "slice-max-size=240:sei=0"])
-    })
+    CLIP.get_or_init(|| avc(0, "44100", &["-crf", "40", "-x264-params", "slice-max-size=200"]))
 }
 
 /// HEVC (Enhanced RTMP) and AAC at 48 kHz.

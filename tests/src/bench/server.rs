@@ -5,8 +5,10 @@ use std::thread;
 use super::cpu::{self, LOAD_CPU, SERVER_CPU};
 use crate::{Backend, Gateway};
 
-/// For thousands of publishers from one address, each with its GOP and its window.
-const ROOM: [&str; 4] = ["--memory-max", "16GiB", "--limits-connections-per-address", "16000"];
+/// For thousands of publishers from one address, each with its GOP and its window, of which the first
+/// waits for the last to be there.
+const ROOM: [&str; 6] =
+    ["--memory-max", "16GiB", "--limits-connections-per-address", "16000", "--timeouts-idle", "5m"];
 
 /// A release gateway alone on [`SERVER_CPU`], with this process on [`LOAD_CPU`].
 pub struct Server {

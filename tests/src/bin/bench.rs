@@ -1,6 +1,6 @@
 //! `make bench`: prints what Weir costs, on both I/O backends and next to nginx.
 //!
-//!     bench [--quick] [--json FILE] [--backend uring|epoll] [--only GROUP]
+//!     bench [--quick] [--rounds N] [--json FILE] [--backend uring|epoll] [--only GROUP]
 
 use std::path::PathBuf;
 
@@ -8,8 +8,8 @@ use serde_json::json;
 use weir_e2e::Backend;
 use weir_e2e::bench::{self, LOAD_CPU, Plan, SERVER_CPU};
 
-const USAGE: &str =
-    "usage: bench [--quick] [--json FILE] [--backend uring|epoll] [--only GROUP]; groups:";
+const USAGE: &str = "usage: bench [--quick] [--rounds N] [--json FILE] [--backend uring|epoll] [--only GROUP]; \
+     groups:";
 
 struct Arguments {
     plan: Plan,
@@ -52,6 +52,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Option<Arguments> {
         match word.as_str() {
             "--quick" => arguments.plan = Plan::QUICK,
             "--json" => arguments.json = Some(words.next()?.into()),
+            "--rounds" => arguments.plan.rounds = words.next()?.parse().ok()?,
             "--only" => arguments.only = Some(words.next()?),
             "--backend" => {
                 let name = words.next()?;

@@ -62,6 +62,11 @@ impl Row {
         self
     }
 
+    /// Only these come out: `v`, `a` or both.
+    pub fn tracks(self, tracks: &'static str) -> Self {
+        Self { tracks, ..self }
+    }
+
     /// ffmpeg has nothing to say of what comes out.
     pub fn decodes(self) -> Self {
         Self { decodes: true, ..self }

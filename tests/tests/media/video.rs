@@ -1,0 +1,38 @@
+//! Pictures in every form that encoders send them in.
+
+use weir_e2e::{Backend, clips};
+
+use crate::{Row, run};
+
+#[test]
+fn pictures_come_out_whatever_their_form() {
+    let (plain, reordered) = (clips::plain(), clips::reordered());
+    let mut rows = vec![
+        // The same headers again and again.
+        Row::new("VI-01", plain, "header video.key video; header audio/40 audio").decodes(),
+        Row::new("VI-01", reordered, "header video.key video; inband video.key").decodes(),
+        // No sequence header, an empty one, one that says nothing.
+        Row::new("VI-03", plain, "inband video.key; drop video.header").decodes(),
+        Row::new("VI-03", plain, "inband video.key; body video.header 1700000000").decodes(),
+        Row::new("VI-03", plain, "inband video.key; body video.header 17000000000164001fffe000"),
+        // Nothing in a message, in a frame, in a NAL unit.
+        Row::new("VI-04", plain, "insert video/10 video 2701000000; insert video/7 video 27")
+            .decodes(),
+        Row::new("VI-04", plain, "insert audio/10 audio af01; insert audio/7 audio af").decodes(),
+        Row::new("VI-04", plain, "nal video.frame first -; nal video.frame last -").decodes(),
+        Row::new("VI-04", plain, "append video.frame 0000").decodes(),
+        // What the encoder says of itself is too long for such lengths.
+        Row::new("VI-07", clips::small_units(), "without video.frame 6; lengths video 1").decodes(),
+        // An access unit delimiter or none, parameter sets in band, several slices.
+        Row::new("VI-08", reordered, "without video.frame 9").decodes(),
+        Row::new("VI-08", reordered, "inband video.key").decodes(),
+        Row::new("VI-08", plain, "nal video.frame first 0910").decodes(),
+    ];
+    for clip in [plain, reordered] {
+        rows.push(Row::new("VI-06", clip, "annexb video 4").decodes());
+        rows.push(Row::new("VI-06", clip, "annexb video 3").decodes());
+        rows.push(Row::new("VI-07", clip, "lengths video 2").decodes());
+        rows.push(Row::new("VI-07", clip, "lengths video 4").decodes());
+    }
+    run(Backend::Uring, &rows);
+}
