@@ -55,7 +55,7 @@ impl Plan {
         paced_seconds: 4.0,
         segment_seconds: 2,
         player_seconds: 4.0,
-        publishers: &[1, 100, 1000, 5000],
+        publishers: &[1, 100, 1000],
         sessions: 300,
     };
 
