@@ -12,7 +12,7 @@ use crate::gateway::Gateway;
 use crate::playlist::Playlist;
 use crate::process::wait_until;
 use crate::replay::Target;
-use crate::replay::edit::{Editor, is_header};
+use crate::replay::edit::{Editor, is_frame};
 use crate::replay::flv::{Clip, Sender};
 use crate::script::{FlvPlayer, SOON, target};
 use crate::tools::{self, Scratch};
@@ -129,10 +129,10 @@ impl Airing {
         [("TS", &self.ts), ("fMP4", &self.fmp4)]
     }
 
-    /// The FLV tags of a kind that are no headers.
+    /// The frames of a kind.
     #[must_use]
     pub fn flv_frames(&self, kind: TagKind) -> Vec<&Tag> {
-        self.flv.iter().filter(|tag| tag.kind == kind && !is_header(tag)).collect()
+        self.flv.iter().filter(|tag| tag.kind == kind && is_frame(tag)).collect()
     }
 
     /// Repairs of time, as the API counted them.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use weir_protocol::flv::{Tag, TagKind};
 
-use crate::replay::edit::is_header;
+use crate::replay::edit::is_frame;
 use crate::replay::flv::Clip;
 use crate::tools::{self, Scratch};
 
@@ -100,9 +100,9 @@ fn encode(ffmpeg: &mut Command, picture: &[&str], rate: &str, coding: &[&str]) -
 /// Only what fits the length, stamped from zero: pictures each 40 ms, sounds by their samples
 /// where they come in the frames of AAC.
 fn exact(clip: &Clip) -> Clip {
-    let rest = clip.tags.iter().filter(|tag| tag.kind == TagKind::Script || is_header(tag));
+    let rest = clip.tags.iter().filter(|tag| !is_frame(tag));
     let mut tags: Vec<Tag> = rest.cloned().map(|tag| Tag { timestamp_ms: 0, ..tag }).collect();
-    let frames = |kind| clip.tags.iter().filter(move |tag| tag.kind == kind && !is_header(tag));
+    let frames = |kind| clip.tags.iter().filter(move |tag| tag.kind == kind && is_frame(tag));
     let first = frames(TagKind::Audio).next().map_or(0, |tag| tag.timestamp_ms);
     let second = frames(TagKind::Audio).nth(400).map_or(first, |tag| tag.timestamp_ms);
     // 441 frames, or 480, in the length of the clip.

@@ -116,16 +116,25 @@ pub fn is_header(tag: &Tag) -> bool {
     }
 }
 
+/// A picture or sound, of whatever form. What Enhanced RTMP says of a video track, as of its colour,
+/// is none.
+#[must_use]
+pub fn is_frame(tag: &Tag) -> bool {
+    let is_metadata =
+        tag.kind == TagKind::Video && tag.body.first().is_some_and(|b| b & 0x8f == 0x84);
+    tag.kind != TagKind::Script && !is_header(tag) && !is_metadata
+}
+
 /// A picture at which a player can start, as the tag has it.
 #[must_use]
 pub fn is_key(tag: &Tag) -> bool {
-    tag.kind == TagKind::Video
-        && !is_header(tag)
-        && tag.body.first().is_some_and(|b| b >> 4 & 7 == 1)
+    tag.kind == TagKind::Video && is_frame(tag) && tag.body.first().is_some_and(|b| b >> 4 & 7 == 1)
 }
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
     use crate::media;
 
@@ -186,6 +195,30 @@ mod tests {
         assert_eq!(edited("insert video.key audio af00").len(), plain.len() + 2);
         let inband = edited("inband video.key");
         assert!(body(&inband, Video, 0).len() > body(&plain, Video, 0).len());
+    }
+
+    #[test]
+    fn a_body_without_composition_time_gets_one() {
+        let body = Bytes::from_static(b"\xa3hvc1\0\0\0\x01\x02");
+        let tag = Tag { kind: TagKind::Video, timestamp_ms: 0, body };
+        let edited = Editor::parse("cts video -80").expect("an edit").edit(&[tag]);
+        assert_eq!(&edited[0].body[..], b"\xa1hvc1\xff\xff\xb0\0\0\0\x01\x02");
+    }
+
+    #[test]
+    fn what_is_said_of_a_track_is_no_frame() {
+        let tag = |kind, body: &'static [u8]| Tag { kind, timestamp_ms: 0, body: body.into() };
+        for (kind, body, frame) in [
+            (TagKind::Video, &b"\xd4hvc1\x02\0\x09colorInfo"[..], false),
+            (TagKind::Video, b"\x90hvc1\x01", false),
+            (TagKind::Video, b"\xa1hvc1\0\0\x50\0\0\0\x01\x02", true),
+            (TagKind::Video, b"\xa3av01\x12", true),
+            (TagKind::Video, b"\x27\x01\0\0\0", true),
+            (TagKind::Audio, b"\xaf\x01\x21", true),
+            (TagKind::Script, b"\x02\0\x0aonMetaData", false),
+        ] {
+            assert_eq!(is_frame(&tag(kind, body)), frame, "{body:02x?}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use weir_protocol::rtmp::message::kind;
 use super::Target;
 use super::actor::Actor;
 use super::chunks::ChunkHeader;
-use super::edit::{Editor, is_header};
+use super::edit::{Editor, is_frame};
 use super::send;
 
 /// How long the server may take for any answer, and to take what is sent.
@@ -47,7 +47,7 @@ impl Clip {
     #[must_use]
     pub fn of(tags: Vec<Tag>) -> Self {
         let end = |kind| {
-            let mut frames = tags.iter().rev().filter(|tag| tag.kind == kind && !is_header(tag));
+            let mut frames = tags.iter().rev().filter(|tag| tag.kind == kind && is_frame(tag));
             let last = u64::from(frames.next()?.timestamp_ms);
             let before = frames.next().map_or(last, |tag| tag.timestamp_ms.into());
             Some(last + last.saturating_sub(before))
@@ -57,12 +57,22 @@ impl Clip {
         Self { tags, length_ms }
     }
 
+    /// The clip after these edits.
+    ///
+    /// # Panics
+    /// When they are none.
+    #[must_use]
+    pub fn edited(&self, edits: &str) -> Self {
+        let tags = Editor::parse(edits).expect("edits").edit(&self.tags);
+        Self { tags, length_ms: self.length_ms }
+    }
+
     /// The tags `turns` times in a row with the time that each has in all; headers and metadata
     /// only once.
     pub fn turns(&self, turns: u64) -> impl Iterator<Item = (Tag, u64)> + '_ {
         (0..turns).flat_map(move |turn| {
             let again = turn > 0;
-            let wanted = move |tag: &&Tag| !again || tag.kind != TagKind::Script && !is_header(tag);
+            let wanted = move |tag: &&Tag| !again || is_frame(tag);
             self.tags.iter().filter(wanted).map(move |tag| {
                 let at = turn * self.length_ms + u64::from(tag.timestamp_ms);
                 // Time goes round at 2^32, as on the wire.
@@ -173,6 +183,7 @@ pub fn publish(
 mod tests {
     use super::*;
     use crate::media;
+    use crate::replay::edit::is_header;
 
     #[test]
     fn turns_go_on_in_time_without_headers() {

@@ -2,8 +2,13 @@
 //! gateway as fast as it takes it, and checks on everything that comes out.
 
 mod audio;
+mod ertmp;
+mod flv;
+mod metadata;
 mod row;
+mod slow_readers;
+mod sparse;
 mod timestamps;
 mod video;
 
-use row::{Row, run};
+use row::{Row, run, same};

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use weir_e2e::airing::{Airing, KEEP_ALL, Rendition, Sample};
-use weir_e2e::replay::edit::is_header;
+use weir_e2e::replay::edit::is_frame;
 use weir_e2e::replay::flv::Clip;
 use weir_e2e::{Backend, Gateway, validate};
+use weir_protocol::flv::Tag;
 use weir_protocol::flv::TagKind::{self, Audio, Video};
 
 const REPAIRS: [&str; 6] = ["wrap", "jitter", "outlier", "new_timeline", "aligned", "resync"];
@@ -33,7 +34,7 @@ pub struct Row {
 /// By default everything comes out as it was in the clip before the edits.
 impl Row {
     pub fn new(id: &'static str, clip: &Clip, edits: &str) -> Self {
-        let has = |kind| clip.tags.iter().any(|tag| tag.kind == kind && !is_header(tag));
+        let has = |kind| clip.tags.iter().any(|tag| tag.kind == kind && is_frame(tag));
         let tracks = match (has(Video), has(Audio)) {
             (true, true) => "va",
             (true, false) => "v",
@@ -65,6 +66,22 @@ impl Row {
     /// Only these come out: `v`, `a` or both.
     pub fn tracks(self, tracks: &'static str) -> Self {
         Self { tracks, ..self }
+    }
+
+    /// So many pictures are missing, those before the first at which a player can start.
+    pub fn lost_pictures(mut self, count: usize) -> Self {
+        self.lost[0] = count..=count;
+        self
+    }
+
+    /// How much of it comes out.
+    pub fn seconds(self, seconds: f64) -> Self {
+        Self { seconds, ..self }
+    }
+
+    /// The longest time between two frames in seconds.
+    pub fn gap(self, gap: f64) -> Self {
+        Self { gap, ..self }
     }
 
     /// ffmpeg has nothing to say of what comes out.
@@ -110,6 +127,10 @@ impl Row {
             let missing = sent.saturating_sub(packets.len());
             assert!(lost.contains(&missing), "{} of {sent} packets of {kind:?}", packets.len());
             self.times(kind, &packets);
+            // A decoder of transport streams shows nothing before it is decoded (ISO 13818-1 §2.4.3.7).
+            let mut early = packets.iter().filter(|packet| packet.pts < packet.dts);
+            let early = early.next().filter(|_| is_ts(rendition));
+            assert!(early.is_none(), "{kind:?}: shown before it is decoded: {early:?}");
         }
         if self.tracks.contains('v') {
             starts_with_keyframes(rendition);
@@ -147,12 +168,22 @@ impl Row {
                 times.extend(frames(&self.clip, kind).iter().map(|time| begin + time));
             }
             let packets = rendition.of(kind);
-            distances.extend(packets.iter().zip(times).map(|(packet, time)| packet.pts - time));
+            let moved =
+                if is_ts(rendition) || kind == Audio { 0.0 } else { self.moved_by_ffmpeg() };
+            let both = packets.iter().zip(times);
+            distances.extend(both.map(|(packet, time)| packet.pts - moved - time));
         }
         let (least, most) = distances
             .iter()
             .fold((f64::MAX, f64::MIN), |(least, most), at| (least.min(*at), most.max(*at)));
         assert!(most - least <= drift, "times are between {least} and {most} s from the clip's");
+    }
+
+    /// ffmpeg moves a fragmented track by its most negative offset, which is but to be added
+    /// (ISO 14496-12 §8.8.8).
+    fn moved_by_ffmpeg(&self) -> f64 {
+        let pictures = self.clip.tags.iter().filter(|tag| tag.kind == Video && is_frame(tag));
+        -f64::from(pictures.map(composition_time_ms).min().unwrap_or(0).min(0)) / 1000.0
     }
 
     fn flv(&self, airing: &Airing) {
@@ -172,20 +203,26 @@ impl Row {
 
 /// Presentation times of a track in seconds.
 fn frames(clip: &Clip, kind: TagKind) -> Vec<f64> {
-    let frames = clip.tags.iter().filter(|tag| tag.kind == kind && !is_header(tag));
-    let time = |tag: &weir_protocol::flv::Tag| {
-        let offset = match &tag.body[..] {
-            [first, 1, a, b, c, ..] if kind == Video && first & 0x80 == 0 => {
-                i32::from_be_bytes([*a, *b, *c, 0]) >> 8
-            }
-            [first, _, _, _, _, a, b, c, ..] if kind == Video && first & 0x8f == 0x81 => {
-                i32::from_be_bytes([*a, *b, *c, 0]) >> 8
-            }
-            _ => 0,
-        };
-        (f64::from(tag.timestamp_ms) + f64::from(offset)) / 1000.0
-    };
-    frames.map(time).collect()
+    let frames = clip.tags.iter().filter(|tag| tag.kind == kind && is_frame(tag));
+    let time = |tag: &Tag| f64::from(tag.timestamp_ms) + f64::from(composition_time_ms(tag));
+    frames.map(|tag| time(tag) / 1000.0).collect()
+}
+
+fn composition_time_ms(tag: &Tag) -> i32 {
+    match &tag.body[..] {
+        [first, 1, a, b, c, ..] if tag.kind == Video && first & 0x80 == 0 => {
+            i32::from_be_bytes([*a, *b, *c, 0]) >> 8
+        }
+        [first, _, _, _, _, a, b, c, ..] if tag.kind == Video && first & 0x8f == 0x81 => {
+            i32::from_be_bytes([*a, *b, *c, 0]) >> 8
+        }
+        _ => 0,
+    }
+}
+
+/// A transport stream has no init segments.
+fn is_ts(rendition: &Rendition) -> bool {
+    rendition.inits.iter().all(Vec::is_empty)
 }
 
 fn starts_with_keyframes(rendition: &Rendition) {
@@ -220,6 +257,27 @@ fn decode(rendition: &Rendition) {
         validate::decodes(&file);
         if name == "joined.ts" {
             validate::transport_stream(&file);
+        }
+    }
+}
+
+/// Publishes a clip with each of the edits, of which none may leave a trace in HLS: the same bytes come
+/// out as without.
+pub fn same(backend: Backend, id: &str, variants: &[(&Clip, &str)]) {
+    let gateway = Gateway::start(backend, &KEEP_ALL);
+    let air = |(number, (clip, edits)): (usize, &(&Clip, &str))| {
+        Airing::of(&gateway, &format!("{}-{number}", id.to_lowercase()), clip, edits)
+    };
+    let airings: Vec<Airing> = variants.iter().enumerate().map(air).collect();
+    for (airing, (_, edits)) in airings.iter().zip(variants) {
+        let pairs = airings[0].renditions().into_iter().zip(airing.renditions());
+        for ((name, first), (_, other)) in pairs {
+            assert!(first.samples.len() > 600, "{id}: {name} has {} samples", first.samples.len());
+            assert_eq!(first.inits, other.inits, "{id} [{edits}]: {name}");
+            for (number, (first, other)) in first.segments.iter().zip(&other.segments).enumerate() {
+                assert!(first == other, "{id} [{edits}]: {name} segment {number} is another one");
+            }
+            assert_eq!(first.segments.len(), other.segments.len(), "{id} [{edits}]: {name}");
         }
     }
 }

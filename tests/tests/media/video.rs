@@ -2,7 +2,7 @@
 
 use weir_e2e::{Backend, clips};
 
-use crate::{Row, run};
+use crate::{Row, run, same};
 
 #[test]
 fn pictures_come_out_whatever_their_form() {
@@ -35,4 +35,49 @@ fn pictures_come_out_whatever_their_form() {
         rows.push(Row::new("VI-07", clip, "lengths video 4").decodes());
     }
     run(Backend::Uring, &rows);
+}
+
+#[test]
+fn vi_07_the_form_of_nal_units_leaves_no_trace() {
+    for clip in [clips::plain(), clips::reordered()] {
+        let edits = [
+            "",
+            "lengths video 2",
+            "annexb video 3",
+            "annexb video 4",
+            "append video.frame 000000",
+            "nal video.frame first -; nal video.frame last -",
+            // Reserved bits that are not set, and something behind the record.
+            "byte video.header 9 0301",
+            "append video.header 00ff00ff",
+            // The same header again, or only its reserved bits others.
+            "header video.key video",
+            "header video.key video; byte video.header#1.. 9 0301",
+        ];
+        same(Backend::Epoll, "VI-07", &edits.map(|edits| (clip, edits)));
+    }
+}
+
+#[test]
+fn vi_03_pictures_begin_where_they_can_be_decoded() {
+    let (plain, pictures) = (clips::plain(), clips::pictures());
+    let rows = [
+        // In the middle of a GOP.
+        Row::new("VI-03", pictures, "drop video.frame#0").lost_pictures(25).seconds(9.24).decodes(),
+        // Headers of one parameter set, of none, of three bytes.
+        Row::new("VI-03", plain, "inband video.key; body video.header 170000000001640014ffe10000")
+            .decodes(),
+        Row::new("VI-03", plain, "inband video.key; body video.header 1700000000014d").decodes(),
+        // A length of NAL lengths that there is not.
+        Row::new("VI-07", plain, "inband video.key; byte video.header 9 fe").decodes(),
+        Row::new("VI-04", plain, "insert video/9 video 17; insert video/7 video 1701").decodes(),
+        Row::new("VI-04", plain, "insert video/9 video 17010000; insert audio/5 audio -").decodes(),
+        Row::new("VI-04", plain, "insert video/9 video -; insert video/7 video 270100000000000000")
+            .decodes(),
+        Row::new("VI-06", plain, "annexb video.frame 4").decodes(),
+        Row::new("VI-06", plain, "annexb video.header 4").decodes(),
+        Row::new("VI-08", plain, "nal video.key last 0a; nal video.frame first 09f0").decodes(),
+        Row::new("VI-08", plain, "insert video/10 video 270100000000000005060401ffff80").decodes(),
+    ];
+    run(Backend::Epoll, &rows);
 }

@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use weir_protocol::flv::TagKind;
 
-use super::{Item, is_header, is_key};
+use super::{Item, is_frame, is_header, is_key};
 
 /// Which tags an edit is for.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub(super) enum Part {
 impl Selection {
     pub(super) fn takes(&mut self, item: &Item) -> bool {
         let Item { tag, at_ms } = item;
-        let is_frame = tag.kind != TagKind::Script && !is_header(tag);
+        let is_frame = is_frame(tag);
         let part = match self.part {
             Part::Any => true,
             Part::Header => is_header(tag),

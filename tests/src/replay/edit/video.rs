@@ -50,8 +50,12 @@ impl Form {
     }
 }
 
-/// Another composition time, or `ms` more than before.
-pub(super) fn set_time(body: &mut [u8], set: bool, ms: i32) {
+/// Another composition time, or `ms` more than before. An Enhanced body without one gets it.
+pub(super) fn set_time(body: &mut Vec<u8>, set: bool, ms: i32) {
+    if Form::of(body).is_some_and(|form| form.enhanced && form.frame && body[0] & 0xf == 3) {
+        body[0] = body[0] & 0xf0 | 1;
+        body.splice(5..5, [0; 3]);
+    }
     let Some(at) = Form::of(body).and_then(|form| form.time_at) else { return };
     let field = &mut body[at..at + 3];
     let before = i32::from_be_bytes([field[0], field[1], field[2], 0]) >> 8;
