@@ -1,40 +1,23 @@
-use std::cell::{Cell, RefCell};
 use std::net::Shutdown;
 use std::rc::Rc;
 
-use bytes::Bytes;
 use tokio::task::spawn_local;
 use weir_protocol::flv::TagKind;
-use weir_protocol::rtmp::{self, Event, Output, ServerSession, Waiting};
+use weir_protocol::rtmp::{self, Event, Output};
 use weir_protocol::stream_name::{Query, StreamName};
 
-use super::play::{self, Awaited, Pulse, Wishes};
+use super::play;
 use super::player::Player;
 use super::publisher::Publishing;
+use super::shared::{Shared, Wishes};
 use super::tls;
 use crate::clock;
-use crate::config::Config;
 use crate::core::Core;
 use crate::core::connection::{Connection, Role};
-use crate::io::{ArenaPool, Batch};
+use crate::io::Batch;
 use crate::limits;
 use crate::metrics::{Closed, Label, Refused};
 use crate::relay;
-
-/// What the two tasks of a connection share.
-pub(super) struct Shared {
-    pub core: Rc<Core>,
-    pub connection: Rc<Connection>,
-    pub session: RefCell<ServerSession<ArenaPool>>,
-    pub player: RefCell<Option<Player>>,
-    pub awaited: RefCell<Option<Awaited>>,
-    pub wishes: Cell<Wishes>,
-    pub pulse: Pulse,
-    /// Answers of the session that are not sent yet.
-    replies: RefCell<Vec<Bytes>>,
-    /// Nothing more will come from the reading task.
-    finished: Cell<bool>,
-}
 
 /// Why the reading task is done.
 enum End {
@@ -50,20 +33,7 @@ pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
     if connection.conn.is_tls() && !tls::begin(&core, &connection).await {
         return;
     }
-    let limits = session_limits(&core.config);
-    let pool = ArenaPool::new(core.arena);
-    let session = ServerSession::new(limits, connection.id, pool, connection.since);
-    let shared = Rc::new(Shared {
-        core,
-        connection,
-        session: RefCell::new(session),
-        player: RefCell::default(),
-        awaited: RefCell::default(),
-        wishes: Cell::default(),
-        pulse: Pulse::default(),
-        replies: RefCell::default(),
-        finished: Cell::new(false),
-    });
+    let shared = Rc::new(Shared::new(core, connection));
     let sending = spawn_local(send(shared.clone()));
     let mut publishing = None;
     let end = read(&shared, &mut publishing).await;
@@ -78,20 +48,10 @@ pub async fn serve(core: Rc<Core>, connection: Rc<Connection>) {
     shared.connection.conn.shutdown(Shutdown::Both);
 }
 
-/// What a peer may make its session do, with the operator's time limits.
-fn session_limits(config: &Config) -> rtmp::Limits {
-    rtmp::Limits {
-        handshake_timeout: config.timeouts.handshake,
-        idle_timeout: config.timeouts.handshake,
-        media_timeout: config.timeouts.idle,
-        ..rtmp::Limits::default()
-    }
-}
-
 async fn read(shared: &Rc<Shared>, publishing: &mut Option<Publishing>) -> End {
     let Shared { connection, session, .. } = &**shared;
     loop {
-        set_deadline(shared);
+        shared.set_deadline();
         let first = connection.conn.received().bytes == 0;
         let take = |bytes: &[u8]| match first && tls::is_spoken(bytes) {
             true => Err(End::Tls),
@@ -186,23 +146,21 @@ async fn publish(
     address: (StreamName, Query),
 ) -> Result<Option<Publishing>, rtmp::Error> {
     let Shared { core, connection, session, .. } = shared;
-    match Publishing::begin(core, connection, message_stream, address).await {
-        Ok(begun) => match session.borrow_mut().accept_publish(message_stream) {
-            Ok(()) => {
-                relay::begin_pushes(core, &begun.stream);
-                Ok(Some(begun))
-            }
-            // What came behind the command broke the protocol: the name must not stay taken.
-            Err(error) => {
-                begun.leave(core);
-                Err(error)
-            }
-        },
+    let begun = match Publishing::begin(core, connection, message_stream, address).await {
+        Ok(begun) => begun,
         Err((code, description)) => {
             session.borrow_mut().reject_publish(message_stream, code, &description)?;
-            Ok(None)
+            return Ok(None);
         }
+    };
+    let accepted = session.borrow_mut().accept_publish(message_stream);
+    if let Err(error) = accepted {
+        // What came behind the command broke the protocol: the name must not stay taken.
+        begun.leave(core);
+        return Err(error);
     }
+    relay::begin_pushes(core, &begun.stream);
+    Ok(Some(begun))
 }
 
 fn with_player(shared: &Shared, act: impl FnOnce(&mut Player)) {
@@ -222,23 +180,6 @@ fn note_agent(shared: &Shared) {
     *shared.connection.via.borrow_mut() = connect.via.clone();
 }
 
-pub(super) fn set_deadline(shared: &Shared) {
-    let session = shared.session.borrow();
-    // A wait has an end of its own.
-    let waits = shared.awaited.borrow().is_some();
-    match session.poll_timeout().filter(|_| !waits) {
-        Some(at) => {
-            let reason = match session.waiting() {
-                Some(Waiting::Handshake) => Closed::HandshakeTimeout,
-                Some(Waiting::Media) => Closed::Idle,
-                Some(Waiting::Request | Waiting::Answer) | None => Closed::NoRequest,
-            };
-            shared.connection.set_deadline(at, reason);
-        }
-        None => shared.connection.clear_deadline(),
-    }
-}
-
 /// Says why, to the peer and in the log.
 fn say_farewell(shared: &Shared, end: &End, publishing: Option<&Publishing>) {
     let peer = shared.connection.peer;
@@ -254,8 +195,11 @@ fn say_farewell(shared: &Shared, end: &End, publishing: Option<&Publishing>) {
         };
         let mut session = shared.session.borrow_mut();
         session.end_publish(publishing.message_stream, code, description);
-        while let Some(Output::Send(bytes)) = session.poll_output() {
-            shared.replies.borrow_mut().push(bytes);
+        // Nobody acts on events any more.
+        while let Some(output) = session.poll_output() {
+            if let Output::Send(bytes) = output {
+                shared.replies.borrow_mut().push(bytes);
+            }
         }
     }
     match (end, reason) {
@@ -268,14 +212,6 @@ fn say_farewell(shared: &Shared, end: &End, publishing: Option<&Publishing>) {
             tracing::info!(%peer, reason = reason.value(), "rtmp: connection closed");
         }
         (End::Left, None) => tracing::debug!(%peer, "rtmp: peer left"),
-    }
-}
-
-/// Has the sending task send what the session has to say, as far as no event comes before it.
-pub(super) fn send_answers(shared: &Shared) {
-    let mut session = shared.session.borrow_mut();
-    while let Some(bytes) = session.poll_send() {
-        shared.replies.borrow_mut().push(bytes);
     }
 }
 
@@ -333,7 +269,7 @@ fn fill(shared: &Shared, batch: &mut Batch) {
     }
     if let Some(player) = player.take_if(|_| !goes_on) {
         play::ended(shared, player);
-        send_answers(shared);
+        shared.send_answers();
         put_replies(batch);
     }
 }

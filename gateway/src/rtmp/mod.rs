@@ -7,6 +7,7 @@ mod connection;
 mod play;
 mod player;
 mod publisher;
+mod shared;
 mod tls;
 
 pub use connection::serve;

@@ -1,14 +1,12 @@
 //! A play: from the request, perhaps by way of a wait, to the end of the stream or of the player.
 
-use std::cell::Cell;
 use std::rc::Rc;
-use std::time::Instant;
 
 use weir_protocol::flv::TagKind;
 use weir_protocol::stream_name::{Query, StreamName};
 
-use super::connection::{Shared, send_answers, set_deadline};
 use super::player::Player;
+use super::shared::{Awaited, Shared, Wishes};
 use crate::auth::Visit;
 use crate::clock;
 use crate::config::Absent;
@@ -20,39 +18,6 @@ use crate::stream::Stream;
 
 const FAILED: &str = "NetStream.Play.Failed";
 const NOT_FOUND: &str = "NetStream.Play.StreamNotFound";
-
-/// The stream that a player waits for. Apart from this, in its own connection, nobody knows of it.
-pub struct Awaited {
-    pub message_stream: u32,
-    name: StreamName,
-    until: Instant,
-    /// The stream was there, and the player has been told that it is over for now.
-    interrupted: bool,
-}
-
-/// What a player has asked for besides the stream, for as long as it plays.
-#[derive(Clone, Copy)]
-pub struct Wishes {
-    pub paused: bool,
-    pub audio: bool,
-    pub video: bool,
-}
-
-impl Default for Wishes {
-    fn default() -> Self {
-        Self { paused: false, audio: true, video: true }
-    }
-}
-
-/// Whether a player is still there, where nothing else tells: one that is sent media either takes it
-/// or is cut off, one that is sent none is asked.
-#[derive(Default)]
-pub struct Pulse {
-    received_bytes: Cell<u64>,
-    /// Media was sent since the last look.
-    pub fed: Cell<bool>,
-    quiet: Cell<u32>,
-}
 
 /// How many looks without a sign of life there are in `timeouts.player_silence`.
 const LOOKS: u32 = 3;
@@ -156,7 +121,7 @@ pub fn ended(shared: &Shared, player: Player) {
     session.end_play(message_stream);
     drop(session);
     // The peer may ask for something else, but not stay for nothing.
-    set_deadline(shared);
+    shared.set_deadline();
 }
 
 /// Does what the sending task was woken for by the core's clock.
@@ -167,7 +132,7 @@ pub async fn attend(shared: &Shared) {
         None if shared.player.borrow().is_some() => feel_pulse(shared),
         None => {}
     }
-    send_answers(shared);
+    shared.send_answers();
 }
 
 /// Sees whether the stream that is waited for has come.
@@ -197,7 +162,7 @@ async fn look_for(shared: &Shared, name: &StreamName) {
         core.counters.refused.of(Refused::NoStream).increment();
         reject(shared, message_stream, NOT_FOUND, "Nobody has come to publish this stream");
     }
-    set_deadline(shared);
+    shared.set_deadline();
 }
 
 /// Asks a player that says nothing for a sign of life, and gives up one that never gives any.

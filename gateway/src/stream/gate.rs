@@ -121,10 +121,12 @@ impl Gate {
     /// Whether other tracks than before begin with this unit. Players can take them up at a keyframe
     /// of what is then the first video track; without video any moment is as good as another.
     fn is_turning_point(&self, unit: &AccessUnit) -> bool {
+        if !unit.keyframe {
+            return false;
+        }
         let leading = self.sending(unit.dts).find(|track| track.kind() == TrackKind::Video);
         let live = self.live.iter().map(|track| track.id);
-        unit.keyframe
-            && leading.is_none_or(|track| track.id == unit.track)
+        leading.is_none_or(|track| track.id == unit.track)
             && !self.sending(unit.dts).map(|track| track.id).eq(live)
     }
 
