@@ -11,6 +11,7 @@ mod keys;
 mod list;
 mod lists;
 mod reference;
+mod text;
 mod tls;
 mod value;
 

@@ -39,8 +39,6 @@ pub enum TrustError {
 }
 
 impl Trust {
-    /// As the end of a sentence: "expected …".
-    pub const EXPECTED: &str = "machine, anyone, or the path of a PEM file with an authority";
     const MACHINE: &str = "machine";
     const ANYONE: &str = "anyone";
 

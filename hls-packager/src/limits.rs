@@ -29,9 +29,10 @@ pub const LEAD_IN_PICTURES: usize = 6;
 pub const LEAD_IN_UNITS: usize = 1024;
 pub const LEAD_IN_BYTES: usize = 8 * 1024 * 1024;
 
-/// How far the counted audio clock may be from the stamps before it is set again. Below the
-/// 125 ms at which people notice sound ahead of picture (ITU-R BT.1359).
-pub const AUDIO_DRIFT: Duration = Duration::from_millis(100);
+/// How far the counted audio clock may be from the stamps before it is set again. The stamps have
+/// been judged and counted before and may themselves be 80 ms off the pictures; both together stay
+/// below the 125 ms at which people notice sound ahead of picture (ITU-R BT.1359).
+pub const AUDIO_DRIFT: Duration = Duration::from_millis(40);
 
 /// How far audio may run ahead of the newest picture before parts go on without waiting for
 /// pictures. Above the interleaving of every usual encoder.

@@ -311,7 +311,7 @@ impl Packager {
         };
         let picture = self.last_picture.as_ref().map(|last| last.at);
         let samples = frame_samples(&track.codec, &unit.payload);
-        let placed = self.audio_clock.place(stamp, samples, picture);
+        let placed = self.audio_clock.place(stamp, samples);
         let Some(position) = placed.filter(|_| stamp >= self.begin) else {
             return bump(&mut self.dropped.out_of_time);
         };

@@ -5,96 +5,36 @@ use weir_protocol::media::{TIMESCALE, Ticks};
 
 use crate::limits;
 
-/// Audio frames over which the usual distance between sound and picture stamps is averaged.
-const SKEW_FRAMES: u32 = 32;
-
-/// Places audio frames by counting samples, so that the milliseconds of their stamps neither
-/// tremble nor drift (ISO 14496-12 §8.8.8 wants durations that add up).
+/// Places audio frames by counting samples, so that neither the rounding of their stamps trembles
+/// nor durations fail to add up (ISO 14496-12 §8.8.8).
 ///
-/// The stamps take over once they are [`limits::AUDIO_DRIFT`] away from the count, because then
-/// frames were lost or doubled. One case is told apart: stamps that leave the count slowly, frame
-/// by frame, and the pictures with them, are wrong themselves (an encoder that stamps every frame
-/// 23 ms later where it lasts 23.22 ms), and the count goes on.
+/// The stamps, which [`weir_protocol::media::normalise::Normaliser`] has judged, take over once they are
+/// [`limits::AUDIO_DRIFT`] away from the count: then frames were lost or doubled.
 #[derive(Debug)]
 pub(crate) struct AudioClock {
     rate: u32,
-    last: Option<Last>,
-    /// How far the count may rightly be from the stamps, found when it went on against them.
-    accepted: Ticks,
-    skew: Skew,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Last {
-    stamp: Ticks,
-    /// Where the frame ends, in samples.
-    end: i64,
-    duration: Ticks,
-}
-
-/// How far audio stamps usually are from the newest picture's.
-#[derive(Debug, Default)]
-struct Skew {
-    sum: i64,
-    frames: u32,
+    /// Where the last frame ends, in samples.
+    end: Option<i64>,
 }
 
 impl AudioClock {
     pub fn new(rate: u32) -> Self {
-        Self { rate: rate.max(1), last: None, accepted: Ticks::ZERO, skew: Skew::default() }
+        Self { rate: rate.max(1), end: None }
     }
 
     /// Where a frame of `samples` with this stamp starts, in samples; `None` for a frame that there
-    /// is no time for. `picture` is the newest picture's stamp.
-    pub fn place(&mut self, stamp: Ticks, samples: u32, picture: Option<Ticks>) -> Option<i64> {
-        let position = match self.last {
-            None => stamp.to_rate(self.rate),
-            Some(last) => self.follow(last, stamp, picture)?,
-        };
-        self.skew.learn(stamp, picture);
-        let end = position.saturating_add(i64::from(samples));
-        let duration = Ticks::from_rate(i64::from(samples), self.rate);
-        self.last = Some(Last { stamp, end, duration });
-        Some(position)
-    }
-
-    fn follow(&mut self, last: Last, stamp: Ticks, picture: Option<Ticks>) -> Option<i64> {
-        let counted = Ticks::from_rate(last.end, self.rate);
-        let bound = Ticks::from(limits::AUDIO_DRIFT);
-        if distance(counted - self.accepted, stamp) < bound {
-            return Some(last.end);
-        }
-        let step = stamp - last.stamp;
-        let drifted = distance(step, last.duration) <= Ticks(last.duration.0 >> 1);
-        let stamps_agree = picture
-            .is_some_and(|picture| self.skew.of(stamp, picture) < self.skew.of(counted, picture));
-        if drifted && !stamps_agree {
-            self.accepted = counted - stamp;
-            return Some(last.end);
-        }
-        let position = stamp.to_rate(self.rate);
-        if position < last.end {
-            // Too many frames for the time they claim: this one is surplus.
-            self.last = Some(Last { stamp, ..last });
+    /// is no time for.
+    pub fn place(&mut self, stamp: Ticks, samples: u32) -> Option<i64> {
+        let stamped = stamp.to_rate(self.rate);
+        let drift = Ticks::from(limits::AUDIO_DRIFT);
+        let counted =
+            self.end.filter(|end| distance(Ticks::from_rate(*end, self.rate), stamp) < drift);
+        let position = counted.unwrap_or(stamped);
+        if self.end.is_some_and(|end| position < end) {
             return None;
         }
-        self.accepted = Ticks::ZERO;
+        self.end = Some(position.saturating_add(i64::from(samples)));
         Some(position)
-    }
-}
-
-impl Skew {
-    fn learn(&mut self, stamp: Ticks, picture: Option<Ticks>) {
-        if let Some(picture) = picture.filter(|_| self.frames < SKEW_FRAMES) {
-            self.sum = self.sum.saturating_add((stamp - picture).0);
-            self.frames = self.frames.saturating_add(1);
-        }
-    }
-
-    /// How unusual it is for sound at `stamp` to come with this picture.
-    fn of(&self, stamp: Ticks, picture: Ticks) -> Ticks {
-        let usual = self.sum.checked_div(i64::from(self.frames)).unwrap_or(0);
-        distance(stamp - picture, Ticks(usual))
     }
 }
 
@@ -142,63 +82,59 @@ pub(crate) fn frame_samples(codec: &CodecConfig, payload: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use weir_protocol::media::TrackId;
+    use weir_protocol::media::normalise::{Arrival, Normaliser};
+
     use super::*;
 
     const RATE: u32 = 44_100;
 
-    /// Places `count` frames stamped `step_ms` apart next to pictures in true time.
-    fn run(count: i64, step_us: i64, picture: bool) -> Vec<Option<i64>> {
-        let mut clock = AudioClock::new(RATE);
-        (0..count)
-            .map(|n| {
-                let stamp = Ticks::from_ms(n * step_us / 1000);
-                let true_time = Ticks::from_rate(n * 1024, RATE);
-                clock.place(stamp, 1024, picture.then_some(true_time))
-            })
-            .collect()
-    }
-
     #[test]
     fn rounded_stamps_count_in_whole_frames() {
-        let placed = run(20_000, 23_220, true);
-        for (n, position) in placed.iter().enumerate() {
-            assert_eq!(*position, Some(n as i64 * 1024));
-        }
-    }
-
-    #[test]
-    fn constant_wrong_stamps_do_not_leave_the_pictures() {
-        for (step, picture) in [(23_000, true), (23_000, false), (24_000, true), (24_000, false)] {
-            let placed = run(300_000, step, picture);
-            assert_eq!(placed.last(), Some(&Some(299_999 * 1024)), "{step} {picture}");
-        }
-    }
-
-    #[test]
-    fn slow_drift_follows_the_stamps_where_pictures_do() {
         let mut clock = AudioClock::new(RATE);
-        let mut worst = 0;
-        for n in 0..100_000_i64 {
-            // A sound card 0.2 % fast: frames come, and are stamped, by the wall clock.
-            let stamp = Ticks::from_rate(n * 1024 * 1000, RATE * 1000 / 1000 * 998);
-            let stamp = Ticks::from_ms(stamp.as_ms());
-            if let Some(at) = clock.place(stamp, 1024, Some(stamp)) {
-                worst = worst.max(distance(Ticks::from_rate(at, RATE), stamp).as_ms());
-            }
+        for n in 0..20_000 {
+            let stamp = Ticks::from_ms(Ticks::from_rate(n * 1024, RATE).as_ms());
+            assert_eq!(clock.place(stamp, 1024), Some(n * 1024));
         }
-        assert!(worst <= 125, "{worst} ms");
+    }
+
+    /// A sound card 0.2 % fast or slow: frames come, and are stamped, by the clock of the pictures.
+    #[test]
+    fn slow_drift_stays_with_the_pictures() {
+        for per_mille in [998, 1002] {
+            let (mut normaliser, mut clock) = (Normaliser::default(), AudioClock::new(RATE));
+            let (mut next_picture, mut worst) = (0, 0);
+            for n in 0..100_000_i64 {
+                let time = n * 1024 * per_mille / i64::from(RATE);
+                while next_picture <= time {
+                    normaliser.stamp(TrackId(0), arrival(next_picture, None));
+                    next_picture += 40;
+                }
+                let sound = arrival(time, Some((1024, RATE)));
+                let stamp = normaliser.stamp(TrackId(1), sound).dts;
+                if let Some(at) = clock.place(stamp, 1024) {
+                    worst = worst.max((Ticks::from_rate(at, RATE).as_ms() - time).abs());
+                }
+            }
+            assert!(worst <= 125, "{per_mille}: {worst} ms");
+        }
+    }
+
+    fn arrival(timestamp_ms: i64, samples: Option<(u32, u32)>) -> Arrival {
+        let timestamp_ms = u32::try_from(timestamp_ms).unwrap();
+        Arrival { timestamp_ms, fraction: Ticks::ZERO, samples }
     }
 
     #[test]
     fn lost_frames_leave_a_gap_and_doubled_ones_are_dropped() {
         let mut clock = AudioClock::new(RATE);
-        assert_eq!(clock.place(Ticks(0), 1024, None), Some(0));
-        assert_eq!(clock.place(Ticks::from_ms(500), 1024, None), Some(22_050));
+        assert_eq!(clock.place(Ticks(0), 1024), Some(0));
+        assert_eq!(clock.place(Ticks::from_ms(500), 1024), Some(22_050));
 
         let mut clock = AudioClock::new(RATE);
         let placed = (0..100).filter_map(|n: i64| {
             let stamp = Ticks::from_ms(n / 2 * 23) + Ticks(n % 2);
-            clock.place(stamp, 1024, None)
+            clock.place(stamp, 1024)
         });
         let placed: Vec<i64> = placed.collect();
         assert!(placed.len() < 60, "{}", placed.len());

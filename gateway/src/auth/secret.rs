@@ -16,9 +16,6 @@ const LONGEST: usize = 128;
 impl Secret {
     /// The marks that mean something in an address are left out, so that a key can be typed into
     /// any field of any encoder as it is.
-    pub const EXPECTED: &str = "a secret of 12 to 128 letters (a-z, A-Z), digits, - or _ \
-                                (`openssl rand -hex 16` makes one)";
-
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);

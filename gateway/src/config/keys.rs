@@ -1,7 +1,8 @@
 use std::time::Duration;
 
-use super::value::{Choice, Kind, Text};
-use super::{Absent, Config, Conflict, IoChoice, Rtmps, tls};
+use super::text::TextIn;
+use super::value::{Choice, Kind};
+use super::{Absent, Config, Conflict, IoChoice};
 
 /// One setting, as the file, the environment, the command line and the reference know it.
 #[derive(Debug)]
@@ -64,12 +65,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "rtmps",
-        kind: Kind::Text(Text {
-            expected: Rtmps::EXPECTED,
-            set: |config, text| Rtmps::parse(text).map(|rtmps| config.rtmps = rtmps).is_some(),
-            get: |config| config.rtmps.to_string(),
-            secret: false,
-        }),
+        kind: Kind::Text(&TextIn(|config: &mut Config| &mut config.rtmps)),
         about: "Where the same is spoken with TLS. `auto` is 0.0.0.0:1936 once tls.certificate and \
                 tls.key are set, and nowhere before.",
     },
@@ -204,23 +200,13 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "tls.certificate",
-        kind: Kind::Text(Text {
-            expected: tls::PATH_EXPECTED,
-            set: |config, text| tls::set_path(&mut config.tls.certificate, text),
-            get: |config| tls::path_text(&config.tls.certificate),
-            secret: false,
-        }),
+        kind: Kind::Text(&TextIn(|config: &mut Config| &mut config.tls.certificate)),
         about: "What RTMPS shows: a PEM file with the server's certificate first and those of its \
                 issuers behind it. It is read anew when it changes, and on SIGHUP; sessions stay.",
     },
     Key {
         name: "tls.key",
-        kind: Kind::Text(Text {
-            expected: tls::PATH_EXPECTED,
-            set: |config, text| tls::set_path(&mut config.tls.key, text),
-            get: |config| tls::path_text(&config.tls.key),
-            secret: false,
-        }),
+        kind: Kind::Text(&TextIn(|config: &mut Config| &mut config.tls.key)),
         about: "The private key that belongs to tls.certificate: a PEM file without a passphrase.",
     },
 ];

@@ -52,7 +52,7 @@ pub(super) struct ListOf<T: 'static> {
     pub check: fn(&T) -> Result<(), String>,
 }
 
-pub(super) struct Field<T> {
+pub(super) struct Field<T: 'static> {
     pub name: &'static str,
     pub kind: Kind<T>,
     pub required: bool,

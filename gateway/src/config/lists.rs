@@ -2,13 +2,11 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::list::{Field, List, ListOf};
-use super::value::{Choice, Kind, Text};
-use crate::auth::{PublishKey, Secret};
+use super::text::TextIn;
+use super::value::{Choice, Kind};
+use crate::auth::PublishKey;
 use crate::limits;
-use crate::relay::address::Address;
 use crate::relay::rules::{PullRule, PushRule, When};
-use crate::stream::Pattern;
-use crate::trust::Trust;
 
 /// Every list there is, in the order of the reference. A new one is a [`ListOf`] its type, here.
 pub(super) static LISTS: &[&dyn List] = &[&PUBLISH_KEY, &PUSH, &PULL];
@@ -24,23 +22,13 @@ static PUBLISH_KEY: ListOf<PublishKey> = ListOf {
     fields: &[
         Field {
             name: "key",
-            kind: Kind::Text(Text {
-                expected: Secret::EXPECTED,
-                set: |entry, text| Secret::parse(text).map(|key| entry.key = key).is_some(),
-                get: |entry: &PublishKey| entry.key.reveal().to_owned(),
-                secret: true,
-            }),
+            kind: Kind::Text(&TextIn(|entry: &mut PublishKey| &mut entry.key)),
             required: true,
             about: "The secret. Several entries may have the same one, for several streams.",
         },
         Field {
             name: "stream",
-            kind: Kind::Text(Text {
-                expected: Pattern::EXPECTED,
-                set: |entry, text| Pattern::parse(text).map(|it| entry.stream = it).is_ok(),
-                get: |entry: &PublishKey| entry.stream.to_string(),
-                secret: false,
-            }),
+            kind: Kind::Text(&TextIn(|entry: &mut PublishKey| &mut entry.stream)),
             required: true,
             about: "The stream that it may publish. A `*` in a part of the name stands for any \
                     characters there.",
@@ -60,37 +48,21 @@ static PUSH: ListOf<PushRule> = ListOf {
     fields: &[
         Field {
             name: "stream",
-            kind: Kind::Text(Text {
-                expected: Pattern::EXPECTED,
-                set: |entry, text| Pattern::parse(text).map(|it| entry.stream = it).is_ok(),
-                get: |entry: &PushRule| entry.stream.to_string(),
-                secret: false,
-            }),
+            kind: Kind::Text(&TextIn(|entry: &mut PushRule| &mut entry.stream)),
             required: true,
             about: "What is sent.",
         },
         Field {
             name: "url",
-            kind: Kind::Text(Text {
-                expected: Address::EXPECTED,
-                set: |entry, text| Address::parse(text).map(|it| entry.url = it).is_ok(),
-                get: |entry: &PushRule| entry.url.reveal().to_owned(),
-                secret: true,
-            }),
+            kind: Kind::Text(&TextIn(|entry: &mut PushRule| &mut entry.url)),
             required: true,
             about: "Where it is published, with the stream key of that server as the last part.",
         },
         Field {
             name: "trust",
-            kind: Kind::Text(Text {
-                expected: Trust::EXPECTED,
-                set: |entry, text| Trust::parse(text).map(|it| entry.trust = it).is_some(),
-                get: |entry: &PushRule| entry.trust.to_string(),
-                secret: false,
-            }),
+            kind: Kind::Text(&TextIn(|entry: &mut PushRule| &mut entry.trust)),
             required: false,
-            about: "Whose certificate is believed over rtmps://: `machine` for the authorities that \
-                    this machine trusts, the path of a PEM file for those in it, or `anyone`.",
+            about: TRUST,
         },
     ],
     entries: |config| &mut config.relays.push,
@@ -106,37 +78,21 @@ static PULL: ListOf<PullRule> = ListOf {
     fields: &[
         Field {
             name: "stream",
-            kind: Kind::Text(Text {
-                expected: Pattern::EXPECTED,
-                set: |entry, text| Pattern::parse(text).map(|it| entry.stream = it).is_ok(),
-                get: |entry: &PullRule| entry.stream.to_string(),
-                secret: false,
-            }),
+            kind: Kind::Text(&TextIn(|entry: &mut PullRule| &mut entry.stream)),
             required: true,
             about: "What it is called here.",
         },
         Field {
             name: "url",
-            kind: Kind::Text(Text {
-                expected: Address::EXPECTED,
-                set: |entry, text| Address::parse(text).map(|it| entry.url = it).is_ok(),
-                get: |entry: &PullRule| entry.url.reveal().to_owned(),
-                secret: true,
-            }),
+            kind: Kind::Text(&TextIn(|entry: &mut PullRule| &mut entry.url)),
             required: true,
             about: "Where it is played from.",
         },
         Field {
             name: "trust",
-            kind: Kind::Text(Text {
-                expected: Trust::EXPECTED,
-                set: |entry, text| Trust::parse(text).map(|it| entry.trust = it).is_some(),
-                get: |entry: &PullRule| entry.trust.to_string(),
-                secret: false,
-            }),
+            kind: Kind::Text(&TextIn(|entry: &mut PullRule| &mut entry.trust)),
             required: false,
-            about: "Whose certificate is believed over rtmps://: `machine` for the authorities that \
-                    this machine trusts, the path of a PEM file for those in it, or `anyone`.",
+            about: TRUST,
         },
         Field {
             name: "when",
@@ -164,5 +120,8 @@ static PULL: ListOf<PullRule> = ListOf {
         if sound { Ok(()) } else { Err(sentence.to_owned()) }
     },
 };
+
+const TRUST: &str = "Whose certificate is believed over rtmps://: `machine` for the authorities that \
+                     this machine trusts, the path of a PEM file for those in it, or `anyone`.";
 
 const LINGER: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use super::text::TextValue as _;
 use super::*;
 use crate::auth::Secret;
 use crate::limits;

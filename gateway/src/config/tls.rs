@@ -23,9 +23,6 @@ pub struct Tls {
 const USUAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 1936);
 
 impl Rtmps {
-    pub const EXPECTED: &str =
-        "auto, off, or an IP address and a port, such as 0.0.0.0:1936 or [::]:1936";
-
     pub(super) fn parse(text: &str) -> Option<Self> {
         match text {
             "auto" => Some(Self::Auto),
@@ -53,19 +50,4 @@ impl fmt::Display for Rtmps {
             Self::At(address) => address.fmt(f),
         }
     }
-}
-
-/// The word for no file. A file of that name is `./none`.
-const NONE: &str = "none";
-
-pub(super) const PATH_EXPECTED: &str = "the path of a PEM file, or none";
-
-/// Whether the text can be a path.
-pub(super) fn set_path(path: &mut Option<PathBuf>, text: &str) -> bool {
-    *path = (text != NONE).then(|| PathBuf::from(text));
-    !text.is_empty()
-}
-
-pub(super) fn path_text(path: &Option<PathBuf>) -> String {
-    path.as_ref().map_or_else(|| NONE.to_owned(), |path| path.display().to_string())
 }

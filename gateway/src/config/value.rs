@@ -5,15 +5,16 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
+use super::text::TextField;
 use super::{Config, Cores};
 
 /// The field of `C` that a value is for.
-type Field<C, T> = fn(&mut C) -> &mut T;
+pub(super) type Field<C, T> = fn(&mut C) -> &mut T;
 
 /// What a value looks like, which range it has, and the field it lands in: one of the [`Config`]
 /// for a key, one of an entry for a list.
 #[derive(Debug)]
-pub enum Kind<C = Config> {
+pub enum Kind<C: 'static = Config> {
     Address(Field<C, SocketAddr>),
     Cores(Field<C, Cores>),
     Choice(Choice<C>),
@@ -22,7 +23,7 @@ pub enum Kind<C = Config> {
     Duration(RangeInclusive<Duration>, Field<C, Duration>),
     Bytes(RangeInclusive<u64>, Field<C, u64>),
     Count(RangeInclusive<usize>, Field<C, usize>),
-    Text(Text<C>),
+    Text(&'static dyn TextField<C>),
 }
 
 /// One of several words.
@@ -32,18 +33,6 @@ pub struct Choice<C> {
     /// Takes the place of a word among the words.
     pub set: fn(&mut C, usize),
     pub get: fn(&C) -> usize,
-}
-
-/// A text that its type can read and write.
-#[derive(Debug)]
-pub struct Text<C> {
-    /// As the end of a sentence: "expected …".
-    pub expected: &'static str,
-    /// Whether the text fits.
-    pub set: fn(&mut C, &str) -> bool,
-    pub get: fn(&C) -> String,
-    /// It stands in no error and in no printed configuration unless that is asked for.
-    pub secret: bool,
 }
 
 /// The text is not a value of this kind; [`Kind::expected`] tells what is.
@@ -70,7 +59,7 @@ impl<C> Kind<C> {
             }
             Self::Bytes(range, field) => *field(config) = within(bytes(text), range)?,
             Self::Count(range, field) => *field(config) = within(text.parse().ok(), range)?,
-            Self::Text(kind) => (kind.set)(config, text).then_some(()).ok_or(NotAllowed)?,
+            Self::Text(field) => field.set(config, text).then_some(()).ok_or(NotAllowed)?,
         }
         Ok(())
     }
@@ -89,7 +78,7 @@ impl<C> Kind<C> {
             Self::Duration(_, field) => duration_text(*field(&mut config)),
             Self::Bytes(_, field) => bytes_text(*field(&mut config)),
             Self::Count(_, field) => field(&mut config).to_string(),
-            Self::Text(kind) => (kind.get)(&config),
+            Self::Text(field) => field.text(&mut config),
         }
     }
 
@@ -119,7 +108,7 @@ impl<C> Kind<C> {
             Self::Count(range, _) => {
                 format!("a whole number from {} to {}", range.start(), range.end())
             }
-            Self::Text(kind) => kind.expected.into(),
+            Self::Text(field) => field.expected().into(),
         }
     }
 
@@ -138,8 +127,9 @@ impl<C> Kind<C> {
         }
     }
 
-    pub(super) const fn is_secret(&self) -> bool {
-        matches!(self, Self::Text(Text { secret: true, .. }))
+    /// Whether the value stands in no error and in no printed configuration unless that is asked for.
+    pub(super) fn is_secret(&self) -> bool {
+        matches!(self, Self::Text(field) if field.is_secret())
     }
 
     /// Whether a bare number in the file is meant for this key.

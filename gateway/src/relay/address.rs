@@ -20,10 +20,6 @@ pub enum AddressError {
 pub struct Address(String);
 
 impl Address {
-    /// As the end of a sentence: "expected …".
-    pub const EXPECTED: &str = "an address such as rtmp://HOST/APP/KEY, in whose path {app} and \
-                                {name} may stand for those of the stream";
-
     /// # Errors
     /// Says what is wrong, without the URL itself.
     pub fn parse(text: &str) -> Result<Self, AddressError> {

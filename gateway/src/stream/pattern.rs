@@ -16,10 +16,6 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// As the end of a sentence: "expected …".
-    pub const EXPECTED: &str = "the name of a stream such as live/show, or of several such as \
-                                live/* or live/cam-*";
-
     /// # Errors
     /// Says why the text names no streams.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
