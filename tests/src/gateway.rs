@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::http::Client;
 use crate::process::{Process, wait_until};
+use crate::reserved::ReservedListeners;
 use crate::tools::{self, Scratch};
 
 /// How the gateway talks to the kernel. Each end-to-end test runs with both.
@@ -56,12 +57,18 @@ impl Gateway {
         Self::start_with(backend, &[&free, arguments].concat())
     }
 
-    /// Like [`Gateway::start`], with the listeners' addresses among the arguments.
+    /// Like [`Gateway::start`], on addresses of the test.
     ///
     /// # Panics
     /// When it does not start, with its log.
     #[must_use]
-    pub fn start_with(backend: Backend, arguments: &[&str]) -> Self {
+    pub fn start_on(backend: Backend, on: &ReservedListeners, arguments: &[&str]) -> Self {
+        let on = on.arguments();
+        let on: Vec<&str> = on.iter().map(String::as_str).collect();
+        Self::start_with(backend, &[&on, arguments].concat())
+    }
+
+    fn start_with(backend: Backend, arguments: &[&str]) -> Self {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         Self::start_in(Some(turn), backend, arguments)

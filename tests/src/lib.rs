@@ -21,6 +21,7 @@ pub mod process;
 pub mod publisher;
 pub mod recorder;
 pub mod replay;
+pub mod reserved;
 pub mod rtmp_client;
 pub mod rtmp_peer;
 pub mod rtmp_server;
@@ -33,4 +34,5 @@ pub mod validate;
 
 pub use gateway::{Backend, Gateway};
 pub use process::{Process, wait_until};
+pub use reserved::Reserved;
 pub use tools::Scratch;

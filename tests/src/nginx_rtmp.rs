@@ -1,16 +1,17 @@
 //! Debian's nginx with its RTMP module: a server that other people wrote.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::{Process, Scratch, wait_until};
+use crate::{Process, Reserved, Scratch, wait_until};
 
 /// A running nginx that takes any stream of the application `live`, and gives it to players.
 pub struct NginxRtmp {
     process: Process,
     pub address: SocketAddr,
+    _reserved: Reserved,
     _scratch: Scratch,
 }
 
@@ -20,29 +21,20 @@ impl NginxRtmp {
     #[must_use]
     pub fn start() -> Self {
         let scratch = Scratch::new();
-        let address = free_address();
+        let reserved = Reserved::take();
+        let address = reserved.address;
         let configuration = scratch.file("nginx.conf");
         fs::write(&configuration, text(address)).expect("a file");
         let mut command = Command::new("nginx");
         command.arg("-p").arg(scratch.path()).args(["-e", "stderr", "-c"]).arg(&configuration);
         let process = Process::start("nginx-rtmp", &mut command, scratch.path());
-        let mut nginx = Self { process, address, _scratch: scratch };
+        let mut nginx = Self { process, address, _reserved: reserved, _scratch: scratch };
         wait_until("nginx (run `make setup` if it is missing)", Duration::from_secs(10), || {
             nginx.process.assert_running();
             TcpStream::connect(nginx.address).ok()
         });
         nginx
     }
-}
-
-/// An address that nobody listens on at the moment.
-///
-/// # Panics
-/// When there is none.
-#[must_use]
-pub fn free_address() -> SocketAddr {
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    free.expect("a free port")
 }
 
 fn text(address: SocketAddr) -> String {

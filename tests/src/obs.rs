@@ -1,6 +1,5 @@
 //! OBS Studio with a home of its own: one scene, one service, one small encoder.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Value, json};
 
 use crate::process::Process;
+use crate::reserved::Reserved;
 use crate::tools::{self, Scratch};
 
 // The simple output encodes with x264; its key frame distance is set by a custom setting.
@@ -31,8 +31,8 @@ pub enum Scene {
 #[derive(Debug)]
 pub struct Obs {
     pub process: Process,
-    /// Of its websocket.
-    port: u16,
+    /// Its websocket's address: OBS takes no port zero.
+    control: Reserved,
 }
 
 impl Obs {
@@ -45,10 +45,10 @@ impl Obs {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let home = scratch.directory(&format!("obs-{number}"));
-        let port = free_port();
-        configure(&home, port, &service(server, key), &collection(scene));
+        let control = Reserved::take();
+        configure(&home, control.address.port(), &service(server, key), &collection(scene));
         let process = Process::start("obs", &mut command(&home), &home);
-        Self { process, port }
+        Self { process, control }
     }
 
     /// Ends its stream as its user would, by the button.
@@ -68,14 +68,9 @@ impl Obs {
     fn control(&self, wish: &str) {
         let script = tools::root().join("tests/obs/control.py");
         let mut command = Command::new(tools::python());
-        tools::run("OBS's control", command.arg(script).args([&self.port.to_string(), wish]));
+        let port = self.control.address.port().to_string();
+        tools::run("OBS's control", command.arg(script).args([&port, wish]));
     }
-}
-
-/// OBS takes no port zero, so this is one that nobody had a moment ago.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("a bound socket").port()
 }
 
 fn configure(home: &Path, port: u16, service: &Value, collection: &Value) {

@@ -1,12 +1,12 @@
 //! What is in the way of a start, and what the operator is told.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
 use weir_e2e::http::Client;
-use weir_e2e::{Process, Scratch, tools, wait_until};
+use weir_e2e::{Process, Reserved, Scratch, tools, wait_until};
 
 const LISTENERS: [&str; 3] = ["--rtmp", "--http", "--admin"];
 
@@ -31,18 +31,16 @@ fn refused(arguments: &[&str], env: &[(&str, &str)], wrapper: Option<&Path>) -> 
     (status.code().expect("an exit code"), own[0].to_owned())
 }
 
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number")
-}
-
 #[test]
 fn an_address_in_use_is_named_and_nothing_listens() {
-    for taken_flag in LISTENERS {
+    for taken_flag in &LISTENERS {
         for io in ["uring", "epoll"] {
             let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
             let taken_address = taken.local_addr().expect("its number");
-            let addresses = LISTENERS
-                .map(|flag| if flag == taken_flag { taken_address } else { free_address() });
+            let reserved = LISTENERS.map(|_| Reserved::take());
+            let mut addresses = reserved.each_ref().map(|free| free.address);
+            let here = LISTENERS.iter().position(|flag| flag == taken_flag);
+            addresses[here.expect("a listener")] = taken_address;
             let text = addresses.map(|address| address.to_string());
             let flags = LISTENERS.iter().zip(&text).flat_map(|(flag, at)| [*flag, at.as_str()]);
             let arguments: Vec<&str> = ["run", "--io", io].into_iter().chain(flags).collect();
@@ -60,8 +58,8 @@ fn an_address_in_use_is_named_and_nothing_listens() {
 
 #[test]
 fn two_listeners_on_one_address_are_refused() {
-    let address = free_address().to_string();
-    let free = free_address().to_string();
+    let reserved = [Reserved::take(), Reserved::take()];
+    let [address, free] = reserved.each_ref().map(|one| one.address.to_string());
     for [first, second, third] in [
         ["--rtmp", "--http", "--admin"],
         ["--http", "--admin", "--rtmp"],
@@ -121,7 +119,8 @@ fn without_io_uring_it_refuses_or_falls_back_and_says_so() {
     let scratch = Scratch::new();
     let mut command = Command::new(wrapper);
     command.arg(tools::gateway_binary()).args(["run", "--io", "auto"]);
-    let address = free_address().to_string();
+    let reserved = Reserved::take();
+    let address = reserved.address.to_string();
     command.args(["--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--admin", &address]);
     let process = Process::start("gateway", &mut command, scratch.path());
     let client = Client::default();

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use weir_e2e::http_connection::{HttpConnection, Piece};
 use weir_e2e::media::{GOP, frames, marks, pictures};
+use weir_e2e::reserved::ReservedListeners;
 use weir_e2e::rtmp_client::RtmpClient;
 use weir_e2e::script::{FlvPlayer, QUICK, SOON, playlist, publish};
 use weir_e2e::{Backend, Gateway, wait_until};
@@ -72,7 +73,9 @@ fn gather(gateway: &Gateway) -> Audience {
 #[test]
 fn everybody_gets_a_clean_end_within_a_second() {
     for backend in Backend::ALL {
-        let mut gateway = Gateway::start(backend, &[&QUICK[..], &["--cores", "2"]].concat());
+        let reserved = ReservedListeners::take();
+        let arguments = [&QUICK[..], &["--cores", "2"]].concat();
+        let mut gateway = Gateway::start_on(backend, &reserved, &arguments);
         let mut audience = gather(&gateway);
         let addresses = ["rtmp", "http", "admin"].map(|name| gateway.socket_addr(name));
         let began = Instant::now();
@@ -127,22 +130,17 @@ fn a_second_signal_ends_the_wait_for_slow_players() {
 #[test]
 fn a_gateway_starts_on_the_addresses_of_the_last_one_at_once() {
     for backend in Backend::ALL {
-        let mut first = Gateway::start(backend, &QUICK);
+        let reserved = ReservedListeners::take();
+        let mut first = Gateway::start_on(backend, &reserved, &QUICK);
         let mut publisher = first.rtmp_client();
         publish(&mut publisher, "a");
         publisher.send(&frames(1, 0, 3 * GOP));
         let mut http = first.http_connection();
         let before = playlist(&mut http, MEDIA);
-        let listeners = first.listeners();
         let status = first.stop(SOON);
         assert!(status.success(), "{status}");
         drop(first);
-        let flags =
-            listeners.iter().flat_map(|(name, address)| [format!("--{name}"), address.clone()]);
-        let flags: Vec<String> = flags.collect();
-        let mut arguments: Vec<&str> = flags.iter().map(String::as_str).collect();
-        arguments.extend(QUICK);
-        let second = Gateway::start_with(backend, &arguments);
+        let second = Gateway::start_on(backend, &reserved, &QUICK);
         let mut publisher = second.rtmp_client();
         publish(&mut publisher, "a");
         publisher.send(&frames(2, 0, 3 * GOP));

@@ -1,7 +1,6 @@
 //! Debian's nginx with one file.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,12 +8,12 @@ use std::time::Duration;
 
 use super::cpu::SERVER_CPU;
 use crate::http::Client;
-use crate::{Process, Scratch, wait_until};
+use crate::{Process, Reserved, Scratch, wait_until};
 
 /// A running nginx with one worker on [`SERVER_CPU`].
 pub struct Nginx {
     process: Process,
-    port: u16,
+    reserved: Reserved,
     /// The file's directory, in memory.
     root: PathBuf,
     _scratch: Scratch,
@@ -31,16 +30,15 @@ impl Nginx {
         fs::create_dir_all(&root).expect("a directory in memory");
         fs::write(root.join("segment"), bytes).expect("room in memory");
         let scratch = Scratch::new();
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let port = free.expect("a free port").port();
+        let reserved = Reserved::take();
         let configuration = scratch.file("nginx.conf");
-        fs::write(&configuration, text(&root, port)).expect("a file");
+        fs::write(&configuration, text(&root, reserved.address.port())).expect("a file");
         let cpu = SERVER_CPU.to_string();
         let mut command = Command::new("taskset");
         command.args(["--cpu-list", &cpu, "nginx", "-p"]).arg(scratch.path());
         command.args(["-e", "stderr", "-c"]).arg(&configuration);
         let process = Process::start("nginx", &mut command, scratch.path());
-        let mut nginx = Self { process, port, root, _scratch: scratch };
+        let mut nginx = Self { process, reserved, root, _scratch: scratch };
         wait_until("nginx (run `make setup` if it is missing)", Duration::from_secs(5), || {
             nginx.process.assert_running();
             Client::default().try_get(&nginx.url()).ok().filter(|answer| answer.status == 200)
@@ -50,7 +48,7 @@ impl Nginx {
 
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/segment", self.port)
+        format!("http://{}/segment", self.reserved.address)
     }
 
     /// The process that serves.

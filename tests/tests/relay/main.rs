@@ -59,12 +59,9 @@ fn beside(first: &Gateway, backend: Backend, relays: &Relays, more: &[&str]) -> 
     first.beside(backend, &all)
 }
 
-/// Another one on the addresses of one that has ended.
-fn again(first: &Gateway, backend: Backend, addresses: &[(String, String)]) -> Gateway {
-    let flags = addresses.iter().flat_map(|(name, address)| [format!("--{name}"), address.clone()]);
-    let flags: Vec<String> = flags.collect();
-    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    first.beside(backend, &[&BASE[..], &flags].concat())
+/// Another one that takes RTMP at this address.
+fn beside_at(first: &Gateway, backend: Backend, rtmp: SocketAddr) -> Gateway {
+    first.beside(backend, &[&BASE[..], &["--rtmp", &rtmp.to_string()]].concat())
 }
 
 fn kill(gateway: &mut Gateway) {

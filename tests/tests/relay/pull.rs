@@ -3,10 +3,10 @@
 use weir_e2e::media::{GOP, frames, pictures};
 use weir_e2e::playlist::Playlist;
 use weir_e2e::script::{FlvPlayer, SOON, publish};
-use weir_e2e::{Backend, Gateway, wait_until};
+use weir_e2e::{Backend, Gateway, Reserved, wait_until};
 
 use crate::{
-    Relays, again, beside, is_live, kill, relay_when, relays, start, wait_for_no_publisher,
+    Relays, beside, beside_at, is_live, kill, relay_when, relays, start, wait_for_no_publisher,
     wait_for_publisher,
 };
 
@@ -18,8 +18,9 @@ fn player(gateway: &Gateway, stream: &str) -> FlvPlayer {
 fn what_is_always_pulled_comes_back_with_its_server() {
     for backend in Backend::ALL {
         let holder = start(backend);
-        let mut upstream = holder.beside(backend, &crate::BASE);
-        let (addresses, rtmp) = (upstream.listeners(), upstream.socket_addr("rtmp"));
+        let reserved = Reserved::take();
+        let rtmp = reserved.address;
+        let mut upstream = beside_at(&holder, backend, rtmp);
         let rules = Relays::default().pull("in/a", &format!("rtmp://{rtmp}/live/a"), "always");
         let edge = beside(&holder, backend, &rules, &["--resume-window", "60s"]);
         // The server does not have it yet.
@@ -40,7 +41,7 @@ fn what_is_always_pulled_comes_back_with_its_server() {
 
         kill(&mut upstream);
         wait_for_no_publisher(&edge, "in/a");
-        let upstream = again(&holder, backend, &addresses);
+        let upstream = beside_at(&holder, backend, rtmp);
         let mut publisher = upstream.rtmp_client();
         publish(&mut publisher, "a");
         publisher.send(&frames(2, 0, GOP));

@@ -6,12 +6,12 @@ use weir_e2e::media::{self, GOP, Mark, frame, frames, marks, pictures};
 use weir_e2e::rtmp_client::RtmpClient;
 use weir_e2e::rtmp_server::RtmpServer;
 use weir_e2e::script::{FlvPlayer, SOON, publish};
-use weir_e2e::{Backend, Gateway, wait_until};
+use weir_e2e::{Backend, Gateway, Reserved, wait_until};
 use weir_protocol::flv::{Tag, TagKind};
 use weir_protocol::rtmp::Event;
 
 use crate::{
-    Relays, again, beside, is_live, kill, process_log, relay_when, relays, start,
+    Relays, beside, beside_at, is_live, kill, process_log, relay_when, relays, start,
     wait_for_no_publisher, wait_for_publisher,
 };
 
@@ -92,10 +92,8 @@ fn frames_arrive_as_they_are_at_every_target_and_pushes_outlast_a_takeover() {
 fn a_target_may_come_late_and_come_back() {
     for backend in Backend::ALL {
         let holder = start(backend);
-        let mut target = holder.beside(backend, &crate::BASE);
-        let addresses = target.listeners();
-        let rtmp = target.socket_addr("rtmp");
-        kill(&mut target);
+        let reserved = Reserved::take();
+        let rtmp = reserved.address;
         let url = format!("rtmp://{rtmp}/live/a");
         let origin = beside(&holder, backend, &Relays::default().push("live/a", &url), &[]);
         let mut publisher = origin.rtmp_client();
@@ -110,7 +108,7 @@ fn a_target_may_come_late_and_come_back() {
 
         let mut sent = GOP;
         for round in 0..2 {
-            let mut target = again(&holder, backend, &addresses);
+            let mut target = beside_at(&holder, backend, rtmp);
             let relay = relay_when(&origin, "a live push", rtmp, is_live);
             assert!(relay["reconnects"].as_u64() > Some(round), "{relay}");
             wait_for_publisher(&target, "live/a");
@@ -220,15 +218,12 @@ fn a_target_that_takes_nothing_hurts_nobody() {
 fn a_push_to_itself_is_refused() {
     for backend in Backend::ALL {
         let holder = start(backend);
-        let mut gone = holder.beside(backend, &crate::BASE);
-        let (addresses, rtmp) = (gone.listeners(), gone.socket_addr("rtmp"));
-        kill(&mut gone);
+        let reserved = Reserved::take();
+        let rtmp = reserved.address.to_string();
         let rules = Relays::default()
             .push("live/*", &format!("rtmp://{rtmp}/live/{{name}}"))
             .push("live/*", &format!("rtmp://{rtmp}/other/{{name}}"));
-        let flags: Vec<&str> =
-            addresses.iter().filter(|(name, _)| name == "rtmp").map(|(_, a)| a.as_str()).collect();
-        let origin = beside(&holder, backend, &rules, &["--rtmp", flags[0]]);
+        let origin = beside(&holder, backend, &rules, &["--rtmp", &rtmp]);
         let mut publisher: RtmpClient = origin.rtmp_client();
         publish(&mut publisher, "a");
         publisher.send(&frames(1, 0, GOP));
@@ -253,20 +248,18 @@ fn a_push_to_itself_is_refused() {
 fn pushes_in_a_circle_are_refused() {
     for backend in Backend::ALL {
         let holder = start(backend);
-        let mut gone = holder.beside(backend, &crate::BASE);
-        let (addresses, rtmp) = (gone.listeners(), gone.socket_addr("rtmp"));
-        kill(&mut gone);
+        let reserved = Reserved::take();
+        let rtmp = reserved.address.to_string();
         let back = Relays::default().push("live/*", &format!("rtmp://{rtmp}/live/{{name}}"));
         let second = beside(&holder, backend, &back, &[]);
         let there = second.socket_addr("rtmp");
         let forth = Relays::default().push("live/*", &format!("rtmp://{there}/live/{{name}}"));
-        let address = addresses.iter().find(|(name, _)| name == "rtmp").expect("an address");
-        let first = beside(&holder, backend, &forth, &["--rtmp", &address.1]);
+        let first = beside(&holder, backend, &forth, &["--rtmp", &rtmp]);
         let mut publisher = first.rtmp_client();
         publish(&mut publisher, "a");
         publisher.send(&frames(1, 0, GOP));
         let refused = |relay: &serde_json::Value| relay["retry_in_ms"].as_u64() > Some(20_000);
-        let relay = relay_when(&second, "a refused push", rtmp, refused);
+        let relay = relay_when(&second, "a refused push", reserved.address, refused);
         assert!(relay["last_error"].as_str().expect("an error").contains("come through"));
         assert_eq!(first.metric("weir_refused_total", "loop"), 1.0);
         relay_when(&first, "a live push", there, is_live);

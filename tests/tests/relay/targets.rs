@@ -3,10 +3,10 @@
 use std::process::Command;
 
 use weir_e2e::media::{GOP, frames, pictures};
-use weir_e2e::nginx_rtmp::{NginxRtmp, free_address};
+use weir_e2e::nginx_rtmp::NginxRtmp;
 use weir_e2e::publisher::Publisher;
 use weir_e2e::script::{FlvPlayer, SOON, publish};
-use weir_e2e::{Backend, Process, wait_until};
+use weir_e2e::{Backend, Process, Reserved, wait_until};
 use weir_protocol::flv::{FileReader, TagKind};
 
 use crate::{Relays, beside, is_live, relay_when, start, wait_for_no_publisher};
@@ -47,7 +47,8 @@ fn nginx_takes_what_is_pushed_and_gives_what_is_pulled() {
 #[test]
 fn ffmpeg_records_what_is_pushed_to_it() {
     for backend in Backend::ALL {
-        let address = free_address();
+        let reserved = Reserved::take();
+        let address = reserved.address;
         let holder = start(backend);
         let url = format!("rtmp://{address}/live/key");
         let origin = beside(&holder, backend, &Relays::default().push("live/a", &url), &[]);
