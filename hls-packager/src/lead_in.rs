@@ -1,6 +1,9 @@
+use weir_protocol::media::TrackKind::{Audio, Video};
 use weir_protocol::media::{AccessUnit, Ticks};
 
 use crate::limits;
+use crate::timeline::frame_samples;
+use crate::tracks::Tracks;
 
 /// The first moments of a stretch, held back until it is known what is in them.
 #[derive(Debug, Default)]
@@ -76,8 +79,19 @@ impl LeadIn {
     }
 }
 
+/// How far the access units are apart that parts are cut at: pictures or, without them, sounds.
+pub(crate) fn leading_step(units: &[AccessUnit], tracks: &Tracks) -> Option<Ticks> {
+    if tracks.heard(Video).is_some() {
+        let pictures = units.iter().filter(|unit| tracks.kind_of(unit.track) == Some(Video));
+        return median_step(pictures.map(|unit| unit.dts));
+    }
+    let audio = tracks.heard(Audio)?;
+    let samples = frame_samples(&audio.codec, &units.first()?.payload);
+    Some(Ticks::from_rate(samples.into(), audio.codec.sample_rate()?))
+}
+
 /// The median distance of rising times.
-pub(crate) fn median_step(times: impl Iterator<Item = Ticks>) -> Option<Ticks> {
+fn median_step(times: impl Iterator<Item = Ticks>) -> Option<Ticks> {
     let times: Vec<Ticks> = times.collect();
     let mut steps: Vec<Ticks> =
         times.iter().zip(times.iter().skip(1)).map(|(a, b)| *b - *a).collect();

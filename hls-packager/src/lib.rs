@@ -14,6 +14,7 @@
 //!    may be read by any core at once.
 //! 5. When the publisher leaves: [`Packager::discontinuity`], and again step 4. Players get the
 //!    tail, their next reload waits. When it comes back, go on with step 2: MSN and playlist do.
+//!    A publisher that begins anew without leaving is [`Packager::restarted`].
 //! 6. When the stream is over: [`Packager::end`], and a last time step 4: the playlists now have
 //!    their ENDLIST, and every waiting request is ready.
 //!
@@ -46,6 +47,7 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod dropped;
 mod epoch;
 mod fmp4;
 mod history;
@@ -62,8 +64,9 @@ mod ts;
 mod window;
 
 pub use config::Config;
+pub use dropped::Dropped;
 pub use epoch::Epoch;
-pub use packager::{Dropped, Packager};
+pub use packager::Packager;
 pub use part::Part;
 pub use playlist::{Variant, multivariant};
 pub use ts::Missing as MissingInTs;

@@ -5,28 +5,15 @@ use weir_protocol::media::TrackKind::{Audio, Video};
 use weir_protocol::media::{AccessUnit, TIMESCALE, Ticks, Track, TrackKind};
 
 use crate::config::{Config, Shape};
+use crate::dropped::{Dropped, bump};
 use crate::epoch::Epoch;
-use crate::lead_in::{LeadIn, median_step};
+use crate::lead_in::{LeadIn, leading_step};
 use crate::limits;
 use crate::part::Sample;
 use crate::segmenter::Segmenter;
 use crate::timeline::{AudioClock, DecodeShift, frame_samples};
-use crate::tracks::Tracks;
+use crate::tracks::{Presence, Tracks};
 use crate::window::Window;
-
-/// Access units that are in no part, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
-    /// Of a track that is not packaged, or not yet: a stream has one video and one audio track,
-    /// and a new one starts at a keyframe.
-    pub not_in_epoch: u64,
-    /// Pictures before a keyframe.
-    pub before_keyframe: u64,
-    /// Audio frames that there is no time for, or hours away from the pictures.
-    pub out_of_time: u64,
-    /// Without a payload.
-    pub empty: u64,
-}
 
 /// Cuts one stream into segments and parts. See the crate's documentation for what to call when.
 #[derive(Debug)]
@@ -38,6 +25,8 @@ pub struct Packager {
     /// PART-TARGET was chosen.
     measured: bool,
     epoch: Option<Arc<Epoch>>,
+    /// There is to be another stretch as soon as one can begin.
+    restarted: bool,
     /// Where the running stretch began.
     begin: Ticks,
     /// The newest sample of each track, whose duration the next one tells.
@@ -70,6 +59,7 @@ impl Packager {
             lead_in: Some(LeadIn::default()),
             measured: false,
             epoch: None,
+            restarted: false,
             begin: Ticks::ZERO,
             last_picture: None,
             last_sound: None,
@@ -115,14 +105,18 @@ impl Packager {
         }
     }
 
+    /// The publisher has begun anew on the same timeline: from the next keyframe on, there is another
+    /// stretch behind a discontinuity. Nothing is lost by it.
+    pub fn restarted(&mut self) {
+        self.restarted = true;
+    }
+
     /// The next access unit does not follow on the one before: the publisher left (call it at
     /// once, so that players get the tail), or its timeline broke. MSN and playlist go on.
     pub fn discontinuity(&mut self) {
         self.settle();
         self.flush();
-        self.lead_in = Some(LeadIn::default());
-        self.tracks.set_heard(Video, false);
-        self.tracks.set_heard(Audio, false);
+        self.start_lead_in();
     }
 
     /// The stream is over: closes everything and ends the playlists. Nothing is taken after it.
@@ -164,6 +158,12 @@ impl Packager {
         self.lead_in.as_ref().is_some_and(over)
     }
 
+    fn start_lead_in(&mut self) {
+        self.lead_in = Some(LeadIn::default());
+        self.tracks.set(Video, Presence::New);
+        self.tracks.set(Audio, Presence::New);
+    }
+
     /// Ends the lead-in with what it has.
     fn settle(&mut self) {
         let Some(lead_in) = self.lead_in.take() else { return };
@@ -174,8 +174,9 @@ impl Packager {
         };
         // Audio that is hours off the pictures is not the same programme.
         let near = sound.is_some_and(|sound| !self.is_far(sound, start));
-        self.tracks.set_heard(Video, picture.is_some());
-        self.tracks.set_heard(Audio, near);
+        let presence = |heard| if heard { Presence::Heard } else { Presence::Silent };
+        self.tracks.set(Video, presence(picture.is_some()));
+        self.tracks.set(Audio, presence(near));
         self.measure(lead_in.units());
         self.start_stretch(on_timeline(start));
         for unit in lead_in.into_units() {
@@ -185,26 +186,22 @@ impl Packager {
 
     /// Chooses PART-TARGET, once.
     fn measure(&mut self, units: &[AccessUnit]) {
-        let video = |unit: &&AccessUnit| self.tracks.kind_of(unit.track) == Some(Video);
-        let pictures = || units.iter().filter(video);
-        for unit in pictures() {
+        for unit in units.iter().filter(|unit| self.tracks.kind_of(unit.track) == Some(Video)) {
             self.decode_shift.observe(unit.composition_offset);
         }
-        let leading = match (self.tracks.heard(Video), self.tracks.heard(Audio)) {
-            (Some(_), _) => median_step(pictures().map(|unit| unit.dts)),
-            (None, Some(audio)) => units.first().and_then(|unit| {
-                let samples = frame_samples(&audio.codec, &unit.payload);
-                Some(Ticks::from_rate(samples.into(), audio.codec.sample_rate()?))
-            }),
-            (None, None) => None,
-        };
+        let leading = leading_step(units, &self.tracks);
         if !self.measured {
             self.measured = true;
             self.segmenter.set_part_target(self.shape.part_target(leading));
         }
     }
 
-    /// The epoch has exactly the tracks that should be packaged.
+    /// The stretch can go on: nothing has begun anew, and the epoch has exactly the tracks that should
+    /// be packaged.
+    fn stretch_is_current(&self) -> bool {
+        !self.restarted && self.epoch_is_current()
+    }
+
     fn epoch_is_current(&self) -> bool {
         let is_current = |epoch: &Arc<Epoch>| {
             [Video, Audio].iter().all(|kind| epoch.track(*kind) == self.tracks.heard(*kind))
@@ -224,6 +221,7 @@ impl Packager {
         let rate = epoch.audio().and_then(|track| track.codec.sample_rate()).unwrap_or(1);
         self.audio_clock = AudioClock::new(rate);
         self.decode_shift.restart();
+        self.restarted = false;
         self.begin = start;
         self.epoch = Some(epoch.clone());
         self.segmenter.begin(epoch, start, self.wall_clock.take());
@@ -244,8 +242,13 @@ impl Packager {
     fn place_picture(&mut self, unit: &AccessUnit) {
         let at = on_timeline(unit.dts);
         if unit.keyframe {
-            self.tracks.set_heard(Video, true);
-            if !self.epoch_is_current() {
+            self.tracks.set(Video, Presence::Heard);
+            if self.tracks.is_new(Audio) {
+                self.flush_until(at);
+                self.start_lead_in();
+                return self.push(unit);
+            }
+            if !self.stretch_is_current() {
                 self.flush_until(at);
                 self.start_stretch(at);
             }
@@ -297,11 +300,11 @@ impl Packager {
             self.discontinuity();
             return self.push(unit);
         }
-        self.tracks.set_heard(Audio, true);
+        self.tracks.set(Audio, Presence::Heard);
         // With pictures, all changes wait for a keyframe.
         let alone = self.tracks.heard(Video).is_none()
             && (!has_video || self.tracks.declared(Video).is_none());
-        if alone && !self.epoch_is_current() {
+        if alone && !self.stretch_is_current() {
             self.flush();
             self.start_stretch(stamp);
         }
@@ -386,10 +389,6 @@ impl Packager {
         }
         self.flush();
     }
-}
-
-fn bump(count: &mut u64) {
-    *count = count.saturating_add(1);
 }
 
 /// Within 25 000 years, so that no sum or clock rate is near the end of 64 bits.

@@ -10,8 +10,17 @@ pub(crate) struct Tracks {
 #[derive(Debug)]
 struct Declared {
     track: Track,
+    presence: Presence,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// It has had no time to send yet.
+    New,
+    /// It had, and sent nothing.
+    Silent,
     /// It sent something to start with: a keyframe, or any audio frame.
-    heard: bool,
+    Heard,
 }
 
 impl Tracks {
@@ -20,8 +29,8 @@ impl Tracks {
         for kind in [TrackKind::Video, TrackKind::Audio] {
             let track = tracks.iter().find(|track| track.kind() == kind);
             if self.declared(kind) != track {
-                *self.slot(kind) =
-                    track.map(|track| Declared { track: track.clone(), heard: false });
+                let presence = Presence::New;
+                *self.slot(kind) = track.map(|track| Declared { track: track.clone(), presence });
             }
         }
     }
@@ -32,12 +41,17 @@ impl Tracks {
 
     /// What should be packaged: declared tracks that send.
     pub fn heard(&self, kind: TrackKind) -> Option<&Track> {
-        self.of(kind).filter(|declared| declared.heard).map(|declared| &declared.track)
+        let heard = self.of(kind).filter(|declared| declared.presence == Presence::Heard);
+        heard.map(|declared| &declared.track)
     }
 
-    pub fn set_heard(&mut self, kind: TrackKind, heard: bool) {
+    pub fn is_new(&self, kind: TrackKind) -> bool {
+        self.of(kind).is_some_and(|declared| declared.presence == Presence::New)
+    }
+
+    pub fn set(&mut self, kind: TrackKind, presence: Presence) {
         if let Some(declared) = self.slot(kind) {
-            declared.heard = heard;
+            declared.presence = presence;
         }
     }
 

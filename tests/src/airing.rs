@@ -179,13 +179,16 @@ impl Rendition {
         rendition
     }
 
-    /// Runs of segments with one init segment.
+    /// Runs of segments with one init segment and without a discontinuity.
     #[must_use]
     pub fn runs(&self) -> Vec<std::ops::Range<usize>> {
         let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
+        let breaks = |number: usize| self.playlist.segments[number].discontinuity;
         for (number, init) in self.inits.iter().enumerate() {
             match runs.last_mut() {
-                Some(run) if self.inits[run.start] == *init => run.end = number + 1,
+                Some(run) if self.inits[run.start] == *init && !breaks(number) => {
+                    run.end = number + 1;
+                }
                 _ => runs.push(number..number + 1),
             }
         }

@@ -142,7 +142,7 @@ impl Owner {
                 self.gate.push(unit);
             }
             Event::Color(track, color) => self.take_color(track, color, items),
-            Event::NewTimeline => self.packager.discontinuity(),
+            Event::NewTimeline => self.packager.restarted(),
             Event::Skipped(_) => {}
         }
         self.pass_gate(now, log, items);

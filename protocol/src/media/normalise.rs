@@ -70,6 +70,8 @@ pub struct Normaliser {
     start: Ticks,
     clocks: Vec<Clock>,
     restarted_at: Option<Ticks>,
+    /// How many times the timestamps of a track have begun anew.
+    timelines: u64,
     repairs: Repairs,
 }
 
@@ -80,6 +82,8 @@ struct Mapping {
     wire: u32,
     wire_ms: i64,
     offset: Ticks,
+    /// Which of the timelines it belongs to, by their number.
+    timeline: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -135,7 +139,10 @@ impl Normaliser {
         let mapping = shared.unwrap_or_else(|| {
             let head = self.clocks.iter().map(|clock| clock.last).max();
             self.repairs.aligned = self.repairs.aligned.saturating_add(head.is_some().into());
-            Mapping::placing(timestamp, timestamp.into(), head.unwrap_or(self.start))
+            Mapping {
+                timeline: self.timelines,
+                ..Mapping::placing(timestamp, timestamp.into(), head.unwrap_or(self.start))
+            }
         });
         let dts = mapping.place() + arrival.fraction;
         let (candidate, step) = (None, USUAL_STEP);
@@ -173,15 +180,27 @@ impl Normaliser {
             self.drop_candidate(clock);
             return (mapping.place(), false);
         }
-        // Another track has gone over to a new timeline, and this one follows.
-        let near = Ticks::from_ms(LEAD_MS);
-        if let Some(mapping) = self.clocks.iter().find_map(|other| other.continued(timestamp, near))
-        {
-            clock.mapping = mapping;
-            self.drop_candidate(clock);
+        if let Some(mapping) = self.follow(clock, timestamp) {
             return (mapping.place(), false);
         }
         self.consider(clock, timestamp, mapping)
+    }
+
+    /// Goes with another track that has gone over to a new timeline; or back to one that this track
+    /// alone was ahead of.
+    fn follow(&mut self, clock: &mut Clock, timestamp: u32) -> Option<Mapping> {
+        let before = clock.mapping.timeline;
+        let mapping = self.clocks.iter().find_map(|other| {
+            let near = if other.mapping.timeline > before { LEAD_MS } else { JITTER_MS };
+            other.continued(timestamp, Ticks::from_ms(near))
+        })?;
+        if mapping.timeline > before {
+            // What looked like outliers was the new timeline.
+            clock.candidate = None;
+        }
+        self.drop_candidate(clock);
+        clock.mapping = mapping;
+        Some(mapping)
     }
 
     fn is_plausible(&self, clock: &Clock, step_ms: i64, place: Ticks) -> bool {
@@ -228,7 +247,8 @@ impl Normaliser {
             clock.mapping = own;
             return (own.place(), false);
         }
-        clock.mapping = candidate.mapping;
+        self.timelines = self.timelines.saturating_add(1);
+        clock.mapping = Mapping { timeline: self.timelines, ..candidate.mapping };
         (candidate.mapping.place(), true)
     }
 
@@ -251,7 +271,7 @@ impl Normaliser {
 
 impl Mapping {
     fn placing(wire: u32, wire_ms: i64, place: Ticks) -> Self {
-        Self { wire, wire_ms, offset: place - Ticks::from_ms(wire_ms) }
+        Self { wire, wire_ms, offset: place - Ticks::from_ms(wire_ms), timeline: 0 }
     }
 
     fn after(self, step_ms: i64, wire: u32) -> Self {

@@ -54,7 +54,7 @@ impl Stream {
             }
             Event::Unit(unit) => self.unit(&unit),
             Event::Metadata(metadata) => drop(flv::metadata(&self.tracks, &metadata)),
-            Event::NewTimeline => self.packager.discontinuity(),
+            Event::NewTimeline => self.packager.restarted(),
             Event::Skipped(_) | Event::Color(..) => {}
         }
     }

@@ -1,6 +1,11 @@
 //! Sound that is late with its configuration, has another form, or never comes.
 
-use weir_e2e::{Backend, clips};
+use std::process::Command;
+
+use weir_e2e::airing::{Airing, KEEP_ALL};
+use weir_e2e::replay::edit::is_header;
+use weir_e2e::{Backend, Gateway, clips, tools};
+use weir_protocol::flv::TagKind;
 
 use crate::{Row, run};
 
@@ -26,4 +31,71 @@ fn sound_comes_out_or_is_left_out() {
         Row::new("AU-08", clips::sound(), "").decodes(),
     ];
     run(Backend::Uring, &rows);
+}
+
+/// Sound that is announced after five seconds, and sound that is away for twenty: it is there from
+/// the next keyframe on, with a new init segment where it is new.
+#[test]
+fn au_03_sound_may_come_late_and_return() {
+    let late = "header audio.frame@5s..5025ms audio; drop audio.header#0; drop audio.frame@..5s";
+    let mut rows = Vec::new();
+    for clip in [clips::plain(), clips::reordered()] {
+        rows.push(
+            Row::new("AU-03", clip, late)
+                .discontinuities(1)
+                .lost_sounds(256..=284)
+                .elsewhere()
+                .also(|airing| {
+                    let last = airing.fmp4.inits.last();
+                    assert!(airing.fmp4.inits.first() != last, "the init segment is the same");
+                    assert!(airing.multivariant.contains("mp4a.40.2"), "{}", airing.multivariant);
+                })
+                .decodes(),
+        );
+        rows.push(
+            Row::new("AU-03", clip, "drop audio.frame@3s..23s")
+                .turns(3)
+                .lost_sounds(860..=940)
+                .repairs("resync", 1..=1)
+                .gap(20.1)
+                .elsewhere(),
+        );
+    }
+    run(Backend::Uring, &rows);
+}
+
+/// AU-06: five channels in a layout that only a program_config_element describes.
+#[test]
+fn au_06_channels_may_stand_in_a_program_config_element() {
+    let surround = ["-af", "aformat=channel_layouts=5.0(side)", "-c:a", "aac"];
+    let clip = clips::with_audio(&surround);
+    let header = clip.tags.iter().find(|tag| is_header(tag) && tag.kind == TagKind::Audio);
+    let header = header.expect("a header");
+    assert_eq!(header.body[3] >> 3 & 15, 0, "channelConfiguration of {:02x?}", header.body);
+    let gateway = Gateway::start(Backend::Epoll, &KEEP_ALL);
+    let airing = Airing::of(&gateway, "au-06", &clip, "header audio/40 audio");
+    let fmp4 = &airing.fmp4;
+    assert_eq!(fmp4.of(TagKind::Audio).len(), 441);
+    assert_eq!(channels(&fmp4.joined(0..fmp4.segments.len())), 5);
+    assert_eq!(airing.flv_frames(TagKind::Audio).len(), 441);
+    // ADTS cannot describe it, and the operator is told.
+    assert_eq!(airing.ts.of(TagKind::Audio).len(), 0);
+    let left_out = &airing.stream["left_out"];
+    assert!(left_out.to_string().contains("ADTS"), "{left_out}");
+    for (name, rendition) in airing.renditions() {
+        assert_eq!(rendition.of(TagKind::Video).len(), clips::PICTURES, "{name}");
+    }
+}
+
+/// What ffprobe finds in a file.
+fn channels(file: &[u8]) -> u64 {
+    let scratch = weir_e2e::Scratch::new();
+    let path = scratch.file("joined");
+    std::fs::write(&path, file).expect("a file");
+    let mut ffprobe = Command::new("ffprobe");
+    ffprobe.args(["-v", "error", "-select_streams", "a", "-show_entries", "stream=channels"]);
+    ffprobe.args(["-of", "csv=p=0"]).arg(&path);
+    let text = tools::run("ffprobe", &mut ffprobe);
+    let count = text.lines().next().and_then(|line| line.trim().parse().ok());
+    count.unwrap_or_else(|| panic!("{text}"))
 }

@@ -74,6 +74,31 @@ impl Row {
         self
     }
 
+    /// So many audio frames are missing.
+    pub fn lost_sounds(mut self, count: RangeInclusive<usize>) -> Self {
+        self.lost[1] = count;
+        self
+    }
+
+    /// The clip so many times in a row.
+    pub fn turns(self, turns: u64) -> Self {
+        Self { turns, seconds: self.seconds * turns as f64, ..self }
+    }
+
+    pub fn discontinuities(self, count: usize) -> Self {
+        Self { discontinuities: count..=count, ..self }
+    }
+
+    /// Frames are missing in the middle, so that those behind them are others than the clip's.
+    pub fn elsewhere(self) -> Self {
+        Self { drift: None, ..self }
+    }
+
+    /// What else must be true of all that came out.
+    pub fn also(self, more: fn(&Airing)) -> Self {
+        Self { more: Some(more), ..self }
+    }
+
     /// How much of it comes out.
     pub fn seconds(self, seconds: f64) -> Self {
         Self { seconds, ..self }

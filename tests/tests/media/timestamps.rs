@@ -43,3 +43,22 @@ fn clocks_may_wrap() {
     }
     run(Backend::Uring, &rows);
 }
+
+/// Encoders that begin anew on the same connection, and files that are sent again and again.
+#[test]
+fn ts_02_steps_back_do_not_end_the_stream() {
+    let mut rows = Vec::new();
+    for clip in [clips::plain(), clips::reordered(), clips::sound(), clips::pictures()] {
+        let new_timeline = |edits| {
+            Row::new("TS-02", clip, edits).repairs("new_timeline", 1..=1).discontinuities(1)
+        };
+        rows.extend([
+            Row::new("TS-02", clip, "shift all@5s -40").repairs("jitter", 1..=4),
+            new_timeline("shift all@5s -1000"),
+            new_timeline("shift all@5s -5000"),
+            new_timeline("shift all +3700000; shift all@5s -3600000"),
+            new_timeline("shift all@10240ms -10240").turns(2),
+        ]);
+    }
+    run(Backend::Epoll, &rows);
+}
