@@ -2,6 +2,7 @@
 //! gateway as fast as it takes it, and checks on everything that comes out.
 
 mod audio;
+mod days;
 mod ertmp;
 mod flv;
 mod metadata;
