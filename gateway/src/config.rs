@@ -54,6 +54,7 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hls {
     pub segment: Duration,
+    pub segment_max: Duration,
     pub part: Duration,
     /// Segments.
     pub window: usize,
@@ -146,6 +147,7 @@ impl Default for Config {
             resume_window: Duration::from_secs(10),
             hls: Hls {
                 segment: Duration::from_secs(2),
+                segment_max: Duration::from_secs(10),
                 part: Duration::from_millis(200),
                 window: 6,
             },
@@ -239,6 +241,10 @@ impl Loaded {
         if hls.part > hls.segment / 2 {
             let rule = "a part can be at most half a segment";
             return Err(self.conflict("hls.part", "hls.segment", rule));
+        }
+        if hls.segment_max < hls.segment {
+            let rule = "the longest segment cannot be shorter than the usual one";
+            return Err(self.conflict("hls.segment_max", "hls.segment", rule));
         }
         self.check_tls()?;
         let Config { rtmp, rtmps, http, admin, tls, .. } = &self.config;

@@ -110,12 +110,12 @@ pub const PLAYER_BATCH_BYTES: usize = 256 * 1024;
 /// HLS players counted per stream and core, 50 bytes each. Beyond it the count is a lower bound.
 pub const HLS_VIEWERS_COUNTED: usize = 100_000;
 
-/// An HLS player that has asked for nothing so long has left: five default segments.
+/// An HLS player that has asked for nothing so long has left, or for two target durations.
 pub const HLS_VIEWER_SPAN: Duration = Duration::from_secs(10);
 
-/// A playlist request that comes with the publisher waits for the first segment, which takes as
-/// long as the longest one allowed by default and the detection of tracks.
-pub const HLS_START_WAIT: Duration = Duration::from_secs(8);
+/// A playlist request that comes with the publisher waits for the first segment: `hls.segment_max`,
+/// and this for the detection of tracks.
+pub const HLS_START_MARGIN: Duration = Duration::from_secs(4);
 
 /// Segments that a transport-stream playlist begins with. Players that know no parts start three
 /// segments from the end (RFC 8216 §6.3.3); Chromium's own takes a shorter live playlist for broken.

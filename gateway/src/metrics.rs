@@ -41,6 +41,8 @@ pub struct Counters {
     /// Media messages of publishers that were passed over.
     pub skipped: Family<Counter, Skipped, { Skipped::COUNT }>,
     pub time_repairs: Family<Counter, TimeRepair, { TimeRepair::COUNT }>,
+    /// HLS segments that begin without a keyframe, for the publisher's come too late.
+    pub cuts_without_keyframe: Counter,
     /// Times that a slow player was moved on to the newest keyframe.
     pub player_jumps: Counter,
     /// Streams on their way to other servers.

@@ -8,6 +8,7 @@ pub mod meter;
 pub mod owner;
 mod pattern;
 pub mod registry;
+pub mod spans;
 pub mod track_set;
 pub mod viewers;
 

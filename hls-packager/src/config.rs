@@ -2,14 +2,16 @@ use std::time::Duration;
 
 use weir_protocol::media::Ticks;
 
+use crate::target::TargetDuration;
+
 /// How a stream is cut and named; constant for the life of its playlists.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Segments are cut at the first keyframe after this much media.
     pub segment: Duration,
-    /// A segment without a keyframe is cut here, so that TARGETDURATION (this, in whole seconds,
-    /// rounded up) can be constant. Twice `segment` where shorter than `segment`.
-    pub longest_segment: Duration,
+    /// TARGETDURATION is chosen by the first keyframes, but not above this: segments whose next
+    /// keyframe comes later are cut without one. Never below `segment`.
+    pub segment_max: Duration,
     /// What parts aim at. PART-TARGET is a whole number of frames near it, with room for jitter.
     pub part: Duration,
     /// Segments that are listed; more where they would not fill three target durations
@@ -32,7 +34,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             segment: Duration::from_secs(2),
-            longest_segment: Duration::from_secs(4),
+            segment_max: Duration::from_secs(10),
             part: Duration::from_millis(200),
             window: 7,
             prefix: String::from("0"),
@@ -56,7 +58,7 @@ const PART_ROOM_PERCENT: i64 = 108;
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub segment: Ticks,
-    pub target_duration_s: u32,
+    pub segment_max: Ticks,
     pub part: Ticks,
     pub window: usize,
     pub prefix: String,
@@ -66,16 +68,9 @@ pub(crate) struct Shape {
 impl Shape {
     pub fn new(config: Config) -> Self {
         let segment = config.segment.clamp(SHORTEST_SEGMENT, LONGEST_SEGMENT);
-        let longest = if config.longest_segment < segment {
-            segment.saturating_mul(2)
-        } else {
-            config.longest_segment
-        };
-        let longest = longest.min(LONGEST_SEGMENT);
-        let whole = longest.as_secs().saturating_add(u64::from(longest.subsec_nanos() > 0));
         Self {
             segment: segment.into(),
-            target_duration_s: u32::try_from(whole).unwrap_or(u32::MAX).max(1),
+            segment_max: config.segment_max.clamp(segment, LONGEST_SEGMENT).into(),
             part: config.part.clamp(SHORTEST_PART, LONGEST_PART).into(),
             window: config.window.max(3),
             prefix: config.prefix,
@@ -83,13 +78,25 @@ impl Shape {
         }
     }
 
-    pub fn target_duration(&self) -> Ticks {
-        Ticks::from_ms(i64::from(self.target_duration_s).saturating_mul(1000))
+    /// What TARGETDURATION can be at most.
+    pub fn greatest_target(&self) -> TargetDuration {
+        TargetDuration::fitting(self.segment_max)
     }
 
-    /// The longest that still rounds to the target duration (RFC 8216 §4.3.3.1), less 50 ms.
-    pub fn longest(&self) -> Ticks {
-        self.target_duration() + Ticks::from_ms(450)
+    /// TARGETDURATION when the first segment, of this `duration`, is whole: the first keyframe past
+    /// `segment` comes no later than `longest_gop` behind it. Where no second keyframe came yet,
+    /// they may be as far apart as the segment is long.
+    pub fn target(
+        &self,
+        longest_gop: Option<Ticks>,
+        duration: Ticks,
+        part: Ticks,
+    ) -> TargetDuration {
+        let gop = longest_gop.unwrap_or(self.segment.max(duration));
+        let longest = (self.segment + gop).max(duration);
+        TargetDuration::fitting(longest)
+            .max(TargetDuration::above(part))
+            .min(self.greatest_target())
     }
 
     /// PART-TARGET for frames that are `frame` apart: the whole number of them that is nearest to
@@ -100,7 +107,7 @@ impl Shape {
         let half = frame >> 1;
         let count = part.saturating_add(half).checked_div(frame).unwrap_or(1).max(1);
         let aim = count.saturating_mul(frame).saturating_mul(PART_ROOM_PERCENT) / 100;
-        Ticks::from_ms(Ticks(aim.saturating_add(44)).as_ms()).min(self.target_duration())
+        Ticks::from_ms(Ticks(aim.saturating_add(44)).as_ms()).min(self.segment_max)
     }
 }
 
@@ -117,6 +124,25 @@ mod tests {
             assert_eq!(shape.part_target(Some(Ticks(90_000 / fps))).as_ms(), ms, "{fps} fps");
         }
         assert_eq!(shape.part_target(None).as_ms(), 216);
-        assert_eq!(shape.target_duration_s, 4);
+    }
+
+    #[test]
+    fn the_target_has_room_for_the_longest_gop() {
+        let shape = Shape::new(Config::default());
+        let part = shape.part_target(None);
+        for (gop_ms, first_ms, seconds) in [
+            (Some(2000), 2000, 4),
+            (Some(1000), 2000, 3),
+            (Some(21), 2000, 2),
+            (Some(3300), 3300, 5),
+            (Some(10_000), 10_000, 10),
+            (None, 800, 4),
+            (None, 10_400, 10),
+        ] {
+            let target = shape.target(gop_ms.map(Ticks::from_ms), Ticks::from_ms(first_ms), part);
+            assert_eq!(target.seconds(), seconds, "{gop_ms:?} {first_ms}");
+        }
+        let part = shape.part_target(Some(Ticks::from_ms(6000)));
+        assert_eq!(shape.target(None, Ticks::from_ms(3000), part).seconds(), 7);
     }
 }

@@ -52,7 +52,9 @@ impl LeadIn {
     /// Enough is known: each expected track spoke, with enough `pictures` to measure their
     /// distance, or one had a whole [`limits::LEAD_IN`] to itself.
     pub fn is_over(&self, video: bool, audio: bool, pictures: usize) -> bool {
-        let long = Ticks::from(limits::LEAD_IN);
+        let few = limits::LEAD_IN_FEW_PICTURES.min(pictures);
+        let rare = (1..few).contains(&self.video.units);
+        let long = Ticks::from(if rare { limits::LEAD_IN_RARE } else { limits::LEAD_IN });
         let complete = (!video || self.video.units >= pictures) && (!audio || self.audio.units > 0);
         complete
             || self.video.span >= long
@@ -90,11 +92,11 @@ pub(crate) fn leading_step(units: &[AccessUnit], tracks: &Tracks) -> Option<Tick
     Some(Ticks::from_rate(samples.into(), audio.codec.sample_rate()?))
 }
 
-/// The median distance of rising times.
+/// The median distance of rising times; of two in the middle the shorter.
 fn median_step(times: impl Iterator<Item = Ticks>) -> Option<Ticks> {
     let times: Vec<Ticks> = times.collect();
     let mut steps: Vec<Ticks> =
         times.iter().zip(times.iter().skip(1)).map(|(a, b)| *b - *a).collect();
     steps.sort_unstable();
-    steps.get(steps.len() >> 1).copied()
+    steps.get(steps.len().saturating_sub(1) >> 1).copied()
 }

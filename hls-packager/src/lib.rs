@@ -57,7 +57,9 @@ mod name;
 mod packager;
 mod part;
 mod playlist;
+mod segment;
 mod segmenter;
+mod target;
 mod timeline;
 mod tracks;
 mod ts;
@@ -69,8 +71,9 @@ pub use epoch::Epoch;
 pub use packager::Packager;
 pub use part::Part;
 pub use playlist::{Variant, multivariant};
+pub use segment::Segment;
 pub use ts::Missing as MissingInTs;
-pub use window::{Reload, Resource, Segment, Window};
+pub use window::{Reload, Resource, Window};
 
 /// The container of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-/// What one open segment may hold before it is cut, keyframe or not: 4.5 s at 57 Mbit/s.
+/// What one open segment may hold before it is cut, keyframe or not: 10 s at 26 Mbit/s.
 /// A publisher above that gets shorter segments, never more memory.
 pub const SEGMENT_BYTES: u64 = 32 * 1024 * 1024;
 
-/// Access units in one open segment: 4.5 s of 240 pictures and 400 Opus packets a second are 2900.
+/// Access units in one open segment: 10 s of 240 pictures and 400 Opus packets a second are 6400.
 pub const SEGMENT_UNITS: usize = 8192;
 
 /// What all segments of one stream may hold together; the oldest leave first. Two windows of
@@ -25,6 +25,14 @@ pub const LEAD_IN: Duration = Duration::from_secs(1);
 /// Pictures that the lead-in waits for: enough for a median distance that one jitter cannot bend.
 pub const LEAD_IN_PICTURES: usize = 6;
 
+/// The lead-in's time where pictures are rare, which are waited for longer: parts that are cut to
+/// their distance have a picture each, and players do not run out of them.
+pub const LEAD_IN_RARE: Duration = Duration::from_secs(10);
+
+/// Fewer pictures than this in [`LEAD_IN`] are rare. One distance alone may be an encoder's slow
+/// start.
+pub const LEAD_IN_FEW_PICTURES: usize = 3;
+
 /// What the lead-in may hold; beyond it, it ends early.
 pub const LEAD_IN_UNITS: usize = 1024;
 pub const LEAD_IN_BYTES: usize = 8 * 1024 * 1024;
@@ -37,6 +45,14 @@ pub const AUDIO_DRIFT: Duration = Duration::from_millis(40);
 /// How far audio may run ahead of the newest picture before parts go on without waiting for
 /// pictures. Above the interleaving of every usual encoder.
 pub const PICTURE_WAIT: Duration = Duration::from_millis(500);
+
+/// How long pictures, or all of the media, may pause on one timeline: longer than the 10 s for which
+/// the normaliser takes a track's word.
+pub const PAUSE: Duration = Duration::from_secs(12);
+
+/// How far media may be behind what came before it on one timeline. Above the interleaving of every
+/// usual encoder.
+pub const STEP_BACK: Duration = Duration::from_secs(4);
 
 /// Every timeline starts this late in the containers, so that a PCR ahead of the first DTS and a
 /// DTS shifted ahead of its PTS are never negative.

@@ -11,7 +11,7 @@ use crate::lead_in::{LeadIn, leading_step};
 use crate::limits;
 use crate::part::Sample;
 use crate::segmenter::Segmenter;
-use crate::timeline::{AudioClock, DecodeShift, frame_samples};
+use crate::timeline::{AudioClock, DecodeShift, frame_samples, is_far, on_timeline};
 use crate::tracks::{Presence, Tracks};
 use crate::window::Window;
 
@@ -142,6 +142,13 @@ impl Packager {
         self.window.insert(window).clone()
     }
 
+    /// Segments that begin without a keyframe: it came too late for TARGETDURATION, or the segment
+    /// before held too much. Players cannot start with these.
+    #[must_use]
+    pub fn cuts_without_keyframe(&self) -> u64 {
+        self.segmenter.cuts_without_keyframe()
+    }
+
     #[must_use]
     pub fn dropped(&self) -> Dropped {
         self.dropped
@@ -173,7 +180,7 @@ impl Packager {
             return;
         };
         // Audio that is hours off the pictures is not the same programme.
-        let near = sound.is_some_and(|sound| !self.is_far(sound, start));
+        let near = sound.is_some_and(|sound| !is_far(sound, start));
         let presence = |heard| if heard { Presence::Heard } else { Presence::Silent };
         self.tracks.set(Video, presence(picture.is_some()));
         self.tracks.set(Audio, presence(near));
@@ -258,7 +265,7 @@ impl Packager {
         }
         let last_at = self.last_picture.as_ref().map(|last| last.at);
         // Pictures that come long after their sound still follow on each other.
-        let follows = last_at.is_some_and(|last| !self.is_far(at, last));
+        let follows = last_at.is_some_and(|last| !is_far(at, last));
         if !follows && self.is_break(at) {
             self.discontinuity();
             return self.push(unit);
@@ -347,13 +354,8 @@ impl Packager {
         packaged.is_some() && packaged == self.tracks.declared(kind)
     }
 
-    /// Further from the frontier than a segment may be long: not the same timeline.
     fn is_break(&self, at: Ticks) -> bool {
-        self.is_far(at, self.segmenter.frontier())
-    }
-
-    fn is_far(&self, a: Ticks, b: Ticks) -> bool {
-        (a - b).0.saturating_abs() > self.shape.longest().0
+        is_far(at, self.segmenter.frontier())
     }
 
     fn end_last_picture(&mut self, next: Ticks) {
@@ -384,15 +386,9 @@ impl Packager {
 
     /// [`Packager::flush`] where the next picture, at `next`, is known.
     fn flush_until(&mut self, next: Ticks) {
-        if self.last_picture.as_ref().is_some_and(|last| !self.is_far(next, last.at)) {
+        if self.last_picture.as_ref().is_some_and(|last| !is_far(next, last.at)) {
             self.end_last_picture(next);
         }
         self.flush();
     }
-}
-
-/// Within 25 000 years, so that no sum or clock rate is near the end of 64 bits.
-fn on_timeline(stamp: Ticks) -> Ticks {
-    const END: i64 = 1 << 56;
-    Ticks(stamp.0.clamp(-END, END)) + Ticks::from(limits::ORIGIN)
 }

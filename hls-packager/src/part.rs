@@ -143,6 +143,12 @@ impl Part {
         self.independent
     }
 
+    /// [`Part::is_independent`], and nothing comes before the keyframe.
+    pub(crate) fn begins_independent(&self) -> bool {
+        let pictures = self.draft.epoch.video().map(|_| self.draft.video.first());
+        pictures.is_none_or(|first| first.is_some_and(|picture| picture.keyframe))
+    }
+
     /// Bytes of access units that this part keeps alive.
     pub(crate) fn payload_bytes(&self) -> u64 {
         self.payload_bytes

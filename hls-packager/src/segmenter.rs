@@ -8,11 +8,13 @@ use weir_protocol::media::Ticks;
 
 use crate::config::Shape;
 use crate::epoch::Epoch;
-use crate::history::{History, OpenSegment};
+use crate::history::History;
 use crate::limits;
 use crate::part::{Draft, Part, Sample};
+use crate::segment::{OpenSegment, Segment};
+use crate::target::TargetDuration;
 use crate::ts;
-use crate::window::{Segment, Window, WindowState};
+use crate::window::{Window, WindowState};
 
 /// Cuts samples into parts and segments.
 ///
@@ -23,7 +25,12 @@ use crate::window::{Segment, Window, WindowState};
 #[derive(Debug)]
 pub(crate) struct Segmenter {
     shape: Arc<Shape>,
+    /// Chosen when the first segment is whole.
+    target: Option<TargetDuration>,
     part_target: Ticks,
+    /// Where a player could start last, and the longest that it was from one such place to the next.
+    entry: Option<Ticks>,
+    longest_gop: Option<Ticks>,
     epoch: Option<Arc<Epoch>>,
     video: VecDeque<Sample>,
     audio: VecDeque<Sample>,
@@ -34,8 +41,8 @@ pub(crate) struct Segmenter {
     /// Parts closed so far.
     sequence: u32,
     ts_state: ts::State,
-    /// No segment was ever cut off a keyframe.
-    independent_segments: bool,
+    /// Segments that do not begin with a keyframe.
+    cuts_without_keyframe: u64,
     version: u64,
 }
 
@@ -50,6 +57,9 @@ impl Segmenter {
         Self {
             part_target: shape.part_target(None),
             shape,
+            target: None,
+            entry: None,
+            longest_gop: None,
             epoch: None,
             video: VecDeque::new(),
             audio: VecDeque::new(),
@@ -62,7 +72,7 @@ impl Segmenter {
             history: History::default(),
             sequence: 0,
             ts_state: ts::State::default(),
-            independent_segments: true,
+            cuts_without_keyframe: 0,
             version: 0,
         }
     }
@@ -80,7 +90,7 @@ impl Segmenter {
         self.frontier = start;
         self.open.start = start;
         self.open.wall_clock = wall_clock.or(self.open.wall_clock);
-        self.open.independent = true;
+        self.entry = None;
         if self.sequence > 0 && !self.open.discontinuity {
             self.open.discontinuity = true;
             self.open.discontinuities = self.open.discontinuities.saturating_add(1);
@@ -96,12 +106,17 @@ impl Segmenter {
         self.version
     }
 
+    pub fn cuts_without_keyframe(&self) -> u64 {
+        self.cuts_without_keyframe
+    }
+
     pub fn window(&self, ended: bool) -> Window {
         self.history.window(WindowState {
             version: self.version,
             shape: self.shape.clone(),
+            target: self.target(),
             part_target: self.part_target,
-            independent_segments: self.independent_segments,
+            independent_segments: self.cuts_without_keyframe == 0,
             open: Segment::new(&self.open),
             ended,
         })
@@ -120,19 +135,22 @@ impl Segmenter {
     pub fn advance(&mut self, frontier: Ticks, entry: bool, sparse: bool) {
         self.frontier = self.frontier.max(frontier);
         let frontier = self.frontier;
+        if entry && let Some(last) = self.entry.replace(frontier) {
+            self.longest_gop = self.longest_gop.max(Some(frontier - last));
+        }
         while frontier - self.part_start > self.part_target {
             self.cut(self.boundary(sparse));
         }
         if entry && self.segment_is_full() {
             self.cut(frontier);
-            self.close_segment(true);
+            self.close_segment();
         } else if self.part_is_full(sparse) {
             self.cut(frontier);
         }
         let used_up =
             self.open.bytes >= limits::SEGMENT_BYTES || self.open.units >= limits::SEGMENT_UNITS;
         if used_up {
-            self.close_segment(false);
+            self.close_segment();
         }
     }
 
@@ -144,7 +162,7 @@ impl Segmenter {
             self.advance(end, false, true);
             self.cut(self.frontier);
         }
-        self.close_segment(true);
+        self.close_segment();
     }
 
     /// Something that players must hear of happened outside of parts and segments.
@@ -189,16 +207,18 @@ impl Segmenter {
         if end <= self.part_start {
             return;
         }
-        let longest = self.shape.longest();
+        let longest = self.target().longest_segment();
         if end - self.open.start > longest {
-            self.close_segment(false);
+            self.close_segment();
         }
         let video = take_before(&mut self.video, end);
         let audio = take_before(&mut self.audio, end);
         let start = std::mem::replace(&mut self.part_start, end);
         let Some(epoch) = self.epoch.clone().filter(|_| !video.is_empty() || !audio.is_empty())
         else {
-            return;
+            // Nothing was sent for so long, which no segment lasts.
+            self.close_segment();
+            return self.open.start_later(end);
         };
         let index = u32::try_from(self.open.parts.len()).unwrap_or(u32::MAX);
         let draft = Draft {
@@ -207,29 +227,38 @@ impl Segmenter {
             index,
             sequence: self.sequence.wrapping_add(1),
             start,
-            duration: end - start,
+            // A picture that lasts longer than a segment may.
+            duration: (end - start).min(longest),
             video,
             audio,
             discontinuity: self.open.discontinuity && index == 0,
         };
         self.open.add(Arc::new(Part::close(draft, &mut self.ts_state)));
+        if index == 0 && !self.open.independent {
+            self.cuts_without_keyframe = self.cuts_without_keyframe.saturating_add(1);
+        }
         self.sequence = self.sequence.saturating_add(1);
         self.touch();
         // Where the next part would not fit any more, the hint must name the next segment's.
         if end + self.part_target - self.open.start > longest {
-            self.close_segment(false);
+            self.close_segment();
         }
     }
 
-    fn close_segment(&mut self, next_is_independent: bool) {
+    fn close_segment(&mut self) {
         if self.open.parts.is_empty() {
             return;
         }
-        let next = self.open.next(self.part_start, next_is_independent);
-        let done = std::mem::replace(&mut self.open, next);
-        self.history.add(Arc::new(Segment::new(&done)), &self.shape);
-        self.independent_segments &= next_is_independent;
+        let next = self.open.next(self.part_start);
+        let done = Segment::new(&std::mem::replace(&mut self.open, next));
+        let target = self.shape.target(self.longest_gop, done.duration(), self.part_target);
+        let target = *self.target.get_or_insert(target);
+        self.history.add(Arc::new(done), &self.shape, target);
         self.touch();
+    }
+
+    fn target(&self) -> TargetDuration {
+        self.target.unwrap_or(self.shape.greatest_target())
     }
 }
 

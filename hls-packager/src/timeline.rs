@@ -80,6 +80,18 @@ pub(crate) fn frame_samples(codec: &CodecConfig, payload: &[u8]) -> u32 {
     codec.frame_samples(payload).unwrap_or(rate / 50).clamp(1, rate)
 }
 
+/// Not on the timeline of what was at `last`.
+pub(crate) fn is_far(at: Ticks, last: Ticks) -> bool {
+    let step = at - last;
+    step > Ticks::from(limits::PAUSE) || step < Ticks::ZERO - limits::STEP_BACK.into()
+}
+
+/// Within 25 000 years, so that no sum or clock rate is near the end of 64 bits.
+pub(crate) fn on_timeline(stamp: Ticks) -> Ticks {
+    const END: i64 = 1 << 56;
+    Ticks(stamp.0.clamp(-END, END)) + Ticks::from(limits::ORIGIN)
+}
+
 #[cfg(test)]
 mod tests {
     use weir_protocol::media::TrackId;

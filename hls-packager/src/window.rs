@@ -2,106 +2,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use weir_protocol::media::{TIMESCALE, Ticks};
+use weir_protocol::media::Ticks;
 
 use crate::config::Shape;
-use crate::history::OpenSegment;
 use crate::name::Name;
 use crate::part::Part;
 use crate::playlist::{self, Variant};
+use crate::segment::{Segment, bit_rate};
+use crate::target::TargetDuration;
 use crate::{Epoch, Format};
-
-/// A whole segment, or the part of one that there is so far: the concatenation of its parts.
-#[derive(Debug)]
-pub struct Segment {
-    msn: u64,
-    duration: Ticks,
-    parts: Box<[Arc<Part>]>,
-    discontinuity: bool,
-    discontinuities: u64,
-    wall_clock: Option<Duration>,
-    independent: bool,
-}
-
-impl Segment {
-    pub(crate) fn new(open: &OpenSegment) -> Self {
-        Self {
-            msn: open.msn,
-            duration: open.end() - open.start,
-            parts: open.parts.iter().cloned().collect(),
-            discontinuity: open.discontinuity,
-            discontinuities: open.discontinuities,
-            wall_clock: open.wall_clock,
-            independent: open.independent,
-        }
-    }
-
-    #[must_use]
-    pub fn msn(&self) -> u64 {
-        self.msn
-    }
-
-    #[must_use]
-    pub fn duration(&self) -> Ticks {
-        self.duration
-    }
-
-    /// Its parts, never listed or not: their bytes one after the other are the segment's.
-    #[must_use]
-    pub fn parts(&self) -> &[Arc<Part>] {
-        &self.parts
-    }
-
-    /// `None` for a segment without parts yet.
-    #[must_use]
-    pub fn epoch(&self) -> Option<&Arc<Epoch>> {
-        self.parts.first().map(|part| part.epoch())
-    }
-
-    /// The segment starts with a keyframe.
-    #[must_use]
-    pub fn is_independent(&self) -> bool {
-        self.independent
-    }
-
-    /// Length in bytes in `format`, known without making them.
-    #[must_use]
-    pub fn len(&self, format: Format) -> u64 {
-        let len = |part: &Arc<Part>| match format {
-            Format::Fmp4 => part.fmp4_len(),
-            Format::Ts => part.ts_len(),
-        };
-        self.parts.iter().fold(0, |sum, part| sum.saturating_add(len(part)))
-    }
-
-    pub(crate) fn payload_bytes(&self) -> u64 {
-        self.parts.iter().fold(0, |sum, part| sum.saturating_add(part.payload_bytes()))
-    }
-
-    pub(crate) fn bits_per_second(&self) -> u64 {
-        bit_rate(self.len(Format::Fmp4), self.duration)
-    }
-
-    pub(crate) fn discontinuity(&self) -> bool {
-        self.discontinuity
-    }
-
-    pub(crate) fn discontinuities(&self) -> u64 {
-        self.discontinuities
-    }
-
-    /// Wall-clock time of the start, since the Unix epoch.
-    pub(crate) fn wall_clock(&self) -> Option<Duration> {
-        self.wall_clock
-    }
-}
-
-fn bit_rate(bytes: u64, duration: Ticks) -> u64 {
-    // A sliver of media has no rate worth telling.
-    let ticks = duration.max(Ticks::from_ms(200)).0.unsigned_abs();
-    let bits = u128::from(bytes).saturating_mul(8).saturating_mul(u128::from(TIMESCALE));
-    u64::try_from(bits.checked_div(ticks.into()).unwrap_or(0)).unwrap_or(u64::MAX)
-}
 
 /// What to do with a blocking playlist reload (rfc8216bis §6.2.5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +42,7 @@ pub enum Resource {
 pub(crate) struct WindowState {
     pub version: u64,
     pub shape: Arc<Shape>,
+    pub target: TargetDuration,
     pub part_target: Ticks,
     pub independent_segments: bool,
     pub open: Segment,
@@ -149,6 +59,7 @@ pub struct Window {
     open: Segment,
     version: u64,
     shape: Arc<Shape>,
+    target: TargetDuration,
     part_target: Ticks,
     independent_segments: bool,
     ended: bool,
@@ -171,6 +82,7 @@ impl Window {
             open: state.open,
             version: state.version,
             shape: state.shape,
+            target: state.target,
             part_target: state.part_target,
             independent_segments: state.independent_segments,
             ended: state.ended,
@@ -189,13 +101,13 @@ impl Window {
     /// Above every media sequence number that this stream has used.
     #[must_use]
     pub fn next_msn(&self) -> u64 {
-        self.open.msn.saturating_add(1)
+        self.open.msn().saturating_add(1)
     }
 
     /// Above every discontinuity sequence number that this stream has used.
     #[must_use]
     pub fn next_discontinuity(&self) -> u64 {
-        self.open.discontinuities.saturating_add(1)
+        self.open.discontinuities().saturating_add(1)
     }
 
     /// The stream is over: playlists carry ENDLIST.
@@ -214,10 +126,17 @@ impl Window {
         }
     }
 
-    /// TARGETDURATION: how long a playlist answer may be cached and waited for.
+    /// TARGETDURATION: how long a playlist answer may be cached and waited for. Until the first
+    /// segment is whole it is what it can be at most.
     #[must_use]
     pub fn target_duration(&self) -> Duration {
-        Duration::from_secs(self.shape.target_duration_s.into())
+        Duration::from_secs(self.target.seconds().into())
+    }
+
+    /// Of all that is listed.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.listed_and_open().fold(Ticks::ZERO, |sum, one| sum + one.duration()).to_duration()
     }
 
     /// PART-TARGET.
@@ -257,11 +176,10 @@ impl Window {
     #[must_use]
     pub fn variant(&self) -> Option<Variant> {
         let epoch = self.epoch()?;
-        let all = || self.listed().iter().map(AsRef::as_ref).chain([&self.open]);
+        let all = || self.listed_and_open();
         let bytes = all().fold(0_u64, |sum, segment| sum.saturating_add(segment.len(Format::Fmp4)));
-        let duration = all().fold(Ticks::ZERO, |sum, segment| sum + segment.duration());
-        let average = bit_rate(bytes, duration);
-        let parts = all().flat_map(|segment| segment.parts.iter());
+        let average = bit_rate(bytes, self.duration().into());
+        let parts = all().flat_map(|segment| segment.parts().iter());
         let (pictures, lasting) =
             parts.map(|part| part.pictures()).fold((0_usize, Ticks::ZERO), |sum, part| {
                 (sum.0.saturating_add(part.0), sum.1 + part.1)
@@ -273,7 +191,7 @@ impl Window {
     /// What to do with a playlist request that names `_HLS_msn` and perhaps `_HLS_part`.
     #[must_use]
     pub fn resolve(&self, msn: u64, part: Option<u32>) -> Reload {
-        let open = self.open.msn;
+        let open = self.open.msn();
         if self.ended {
             return Reload::Ready;
         }
@@ -284,7 +202,7 @@ impl Window {
         let Some(part) = part else {
             return if msn < open { Reload::Ready } else { Reload::Wait };
         };
-        let parts = |segment: &Segment| u32::try_from(segment.parts.len()).unwrap_or(u32::MAX);
+        let parts = |segment: &Segment| u32::try_from(segment.parts().len()).unwrap_or(u32::MAX);
         if msn < open {
             let known = self.segment(msn).map_or(u32::MAX, |segment| parts(segment));
             // A part past its segment's end is the next segment's first.
@@ -334,29 +252,29 @@ impl Window {
         match self.segment(msn) {
             Some(segment) if segment.len(format) > 0 => Resource::Segment(segment.clone(), format),
             Some(_) => Resource::Gone,
-            None if msn < self.open.msn => Resource::Gone,
+            None if msn < self.open.msn() => Resource::Gone,
             None => Resource::Unknown,
         }
     }
 
     fn find_part(&self, msn: u64, index: u32) -> Resource {
         let at = usize::try_from(index).unwrap_or(usize::MAX);
-        if msn == self.open.msn {
-            return match self.open.parts.get(at) {
+        if msn == self.open.msn() {
+            return match self.open.parts().get(at) {
                 Some(part) => Resource::Part(part.clone()),
-                None if at == self.open.parts.len() && !self.ended => Resource::NotYet,
+                None if at == self.open.parts().len() && !self.ended => Resource::NotYet,
                 None => Resource::Unknown,
             };
         }
-        match self.segment(msn).and_then(|segment| segment.parts.get(at)) {
+        match self.segment(msn).and_then(|segment| segment.parts().get(at)) {
             Some(part) => Resource::Part(part.clone()),
-            None if msn < self.open.msn => Resource::Gone,
+            None if msn < self.open.msn() => Resource::Gone,
             None => Resource::Unknown,
         }
     }
 
     fn segment(&self, msn: u64) -> Option<&Arc<Segment>> {
-        let first = self.segments.first()?.msn;
+        let first = self.segments.first()?.msn();
         self.segments.get(usize::try_from(msn.checked_sub(first)?).ok()?)
     }
 
@@ -366,12 +284,20 @@ impl Window {
         self.segments.get(self.first_listed..).unwrap_or_default()
     }
 
+    fn listed_and_open(&self) -> impl Iterator<Item = &Segment> {
+        self.listed().iter().map(AsRef::as_ref).chain([&self.open])
+    }
+
     pub(crate) fn open(&self) -> &Segment {
         &self.open
     }
 
     pub(crate) fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    pub(crate) fn target(&self) -> TargetDuration {
+        self.target
     }
 
     pub(crate) fn independent_segments(&self) -> bool {

@@ -154,6 +154,8 @@ fn seek_and_pause_are_answered_and_go_on_at_the_newest_keyframe() {
             assert_eq!(player.next_status().as_deref(), Some("NetStream.Seek.Failed"));
             assert_eq!(player.ask_to_play("a"), "NetStream.Play.Start");
             marks_to(1, 2 * GOP - 1, || player.next_media());
+            let mut witness = gateway.rtmp_on_core(core);
+            assert_eq!(witness.ask_to_play("a"), "NetStream.Play.Start");
             player.command(stream, "seek", vec![5000.0.into()]);
             assert_eq!(player.next_status().as_deref(), Some("NetStream.Seek.Notify"));
             let seen = marks_to(1, 2 * GOP - 1, || player.next_media());
@@ -161,10 +163,8 @@ fn seek_and_pause_are_answered_and_go_on_at_the_newest_keyframe() {
             player.command(stream, "pause", vec![true.into(), 0.0.into()]);
             assert_eq!(player.next_status().as_deref(), Some("NetStream.Pause.Notify"));
             publisher.send(&frames(1, 2 * GOP, 4 * GOP));
-            let bytes = u64::from(4 * GOP) * 300;
-            wait_until("all of it", SOON, || {
-                (gateway.stream("live/a")?["bytes_in"].as_u64()? > bytes).then_some(())
-            });
+            // What another player of this core has got, this one could have had.
+            marks_to(1, 4 * GOP - 1, || witness.next_media());
             player.command(stream, "pause", vec![false.into(), 0.0.into()]);
             assert_eq!(player.next_status().as_deref(), Some("NetStream.Unpause.Notify"));
             let seen = marks_to(1, 4 * GOP - 1, || player.next_media());

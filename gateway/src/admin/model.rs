@@ -19,8 +19,7 @@ use crate::stream::owner::PublisherRole;
 pub struct CoreReport {
     pub core: usize,
     pub streams: Vec<StreamInfo>,
-    /// Players on this core of streams that another core owns. Those of its own streams stand in
-    /// [`StreamInfo`].
+    /// Players on this core of other cores' streams. Those of its own stand in [`StreamInfo`].
     pub audiences: Vec<Audience>,
     pub clients: Vec<ClientInfo>,
     pub relays: Vec<RelayInfo>,
@@ -51,6 +50,8 @@ pub struct StreamInfo {
     pub bytes_in: u64,
     pub bytes_out: u64,
     pub time_repairs: TimeRepairs,
+    /// HLS segments that had to begin without a keyframe, because the publisher's come too late.
+    pub cuts_without_keyframe: u64,
     /// What the publisher sends and players do not get.
     pub left_out: Vec<LeftOut>,
 }

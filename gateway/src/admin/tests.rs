@@ -118,6 +118,7 @@ fn stream() -> StreamInfo {
         bytes_in: 1000,
         bytes_out: 100,
         time_repairs: TimeRepairs::default(),
+        cuts_without_keyframe: 0,
         left_out: Vec::new(),
     }
 }
@@ -248,6 +249,7 @@ fn streams_count_the_players_of_all_cores() {
         "time_repairs": {
             "wrap": 0, "jitter": 0, "outlier": 0, "new_timeline": 0, "aligned": 0, "resync": 0,
         },
+        "cuts_without_keyframe": 0,
         "left_out": [],
     });
     assert_eq!(told, json!({ "streams": [expected] }));

@@ -139,8 +139,15 @@ pub static KEYS: &[Key] = &[
     Key {
         name: "hls.segment",
         kind: Kind::Duration(ms(500)..=s(30), |config| &mut config.hls.segment),
-        about: "Target duration of a segment. Segments are cut at keyframes, so the encoder's \
-                keyframe interval should divide it.",
+        about: "Least duration of a segment. Segments are cut at the first keyframe after it, so \
+                the encoder's keyframe interval should divide it.",
+    },
+    Key {
+        name: "hls.segment_max",
+        kind: Kind::Duration(ms(500)..=s(60), |config| &mut config.hls.segment_max),
+        about: "What TARGETDURATION can be at most. It is chosen by the first keyframes of a stream \
+                and does not change; a segment whose next keyframe comes too late for it is cut \
+                without one, and counted as cuts_without_keyframe.",
     },
     Key {
         name: "hls.part",

@@ -165,7 +165,7 @@ impl Core {
         let last_segment = last_segment.rsplit('/').next().unwrap_or_default();
         Packager::new(weir_hls::Config {
             segment: hls.segment,
-            longest_segment: hls.segment * 2,
+            segment_max: hls.segment_max,
             part: hls.part,
             window: hls.window,
             prefix: random_prefix(),

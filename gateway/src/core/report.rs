@@ -10,10 +10,9 @@ use crate::admin::model::{
     Audience, ClientInfo, ClientKind, CoreReport, Players, PublisherInfo, StreamInfo, StreamState,
     TrackInfo, wall_clock,
 };
-use crate::limits;
 use crate::metrics::{Label as _, PlayerProtocol, Transport};
 use crate::stream::owner::{Owner, State};
-use crate::stream::{Publisher, Stream};
+use crate::stream::{Publisher, Stream, spans};
 
 pub fn report(core: &Core, now: Instant) -> CoreReport {
     let mut report = CoreReport { core: core.id.0, ..CoreReport::default() };
@@ -66,7 +65,8 @@ pub fn sample(core: &Core, now: Instant) {
 }
 
 fn players(stream: &Stream, now: Instant) -> Players {
-    let (hls, ll_hls) = stream.viewers.borrow_mut().count(now, limits::HLS_VIEWER_SPAN);
+    let (hls, ll_hls) =
+        stream.viewers.borrow_mut().count(now, || spans::viewer(stream.window().as_deref()));
     Players { hls, ll_hls, flv: stream.players.flv.get(), rtmp: stream.players.rtmp.get() }
 }
 
@@ -105,6 +105,7 @@ fn stream_info(
         bytes_in: owner.meters.bytes_in,
         bytes_out,
         time_repairs: owner.repairs.into(),
+        cuts_without_keyframe: owner.cuts_without_keyframe(),
         left_out: owner.left_out(),
     }
 }

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
@@ -24,7 +24,7 @@ use crate::relay::{Demand, Relays};
 use crate::stream::Phase;
 use crate::stream::message::{Message, Snapshot};
 use crate::stream::owner::State;
-use crate::stream::{Registry, Stream};
+use crate::stream::{Registry, Stream, spans};
 use crate::trust::Clients;
 
 /// One per core, shared by all its tasks. Nothing here is `Send`: what other cores need reaches
@@ -198,7 +198,7 @@ impl Core {
 
     pub fn end(&self, stream: &Stream, now: Instant) {
         self.kick_publisher(stream, Closed::Ended);
-        stream.end(now + self.linger());
+        stream.end(now + spans::linger(stream.window().as_deref()));
         self.registry.vacate(&stream.name, stream.generation.get());
         self.flush(stream);
     }
@@ -212,12 +212,6 @@ impl Core {
                 stream.with_owner(|owner| owner.followers.retain(|follower| *follower != core));
             }
         }
-    }
-
-    /// How long an ended stream can still be fetched: its whole playlist (RFC 8216 §6.2.2).
-    fn linger(&self) -> Duration {
-        let playlist = self.config.hls.segment * (self.config.hls.window as u32 + 1);
-        playlist.max(limits::ENDED_LINGER_MIN)
     }
 
     /// `false` when the other core is far behind, or has stopped.
@@ -361,10 +355,12 @@ impl Core {
 
     fn tick_replica(&self, stream: &Rc<Stream>, now: Instant) {
         let unused = now.saturating_duration_since(stream.used_at());
-        let over = stream.is_ended() && stream.heard_before(now, self.linger());
+        let window = stream.window();
+        let over = stream.is_ended() && stream.heard_before(now, spans::linger(window.as_deref()));
         // A pull ends when no core follows it any more, so that is told early.
         let is_pulled = self.config.relays.on_demand(&stream.name).is_some();
-        let linger = if is_pulled { limits::HLS_VIEWER_SPAN } else { limits::REPLICA_LINGER };
+        let linger =
+            if is_pulled { spans::viewer(window.as_deref()) } else { limits::REPLICA_LINGER };
         if over || stream.players.none() && unused > linger {
             self.streams.borrow_mut().remove(&stream.name);
             self.detach(&stream.name);

@@ -44,7 +44,7 @@ pub async fn multivariant(
         return respond::not_found();
     };
     let playable = |window: &Window| window.multivariant(MEDIA_PLAYLIST);
-    match wait_for(&stream, limits::HLS_START_WAIT, playable).await {
+    match wait_for(&stream, start_wait(core), playable).await {
         Some((_, body)) => playlist(&stream, viewer, body, false),
         None => respond::not_found(),
     }
@@ -62,7 +62,7 @@ pub async fn media(
     let Some(stream) = relay::find(core, name, clock::now()).await else {
         return respond::not_found();
     };
-    let Some(window) = started(&stream).await else { return respond::not_found() };
+    let Some(window) = started(core, &stream).await else { return respond::not_found() };
     let low_latency = directives.msn.is_some();
     let window = match directives.msn {
         None => window,
@@ -99,7 +99,7 @@ pub async fn ts_media(
         let listed = window.listed().len() >= limits::TS_START_SEGMENTS;
         (fits_no_ts(window) || listed || window.is_ended()).then_some(())
     };
-    let waited = wait_for(&stream, limits::HLS_START_WAIT, enough).await;
+    let waited = wait_for(&stream, start_wait(core), enough).await;
     // Segments may be longer than the wait: then one has to do.
     let Some(window) = waited.map(|(window, ())| window).or_else(|| stream.window()) else {
         return respond::not_found();
@@ -194,9 +194,14 @@ fn whole_segment<'a>(
 }
 
 /// The window once it has something to play; a player that comes with the publisher waits for it.
-async fn started(stream: &Stream) -> Option<Arc<Window>> {
+async fn started(core: &Core, stream: &Stream) -> Option<Arc<Window>> {
     let begun = |window: &Window| window.is_playable(Format::Fmp4).then_some(());
-    wait_for(stream, limits::HLS_START_WAIT, begun).await.map(|(window, ())| window)
+    wait_for(stream, start_wait(core), begun).await.map(|(window, ())| window)
+}
+
+/// How long the first segment takes at most.
+fn start_wait(core: &Core) -> Duration {
+    core.config.hls.segment_max + limits::HLS_START_MARGIN
 }
 
 /// Looks at each window until `look` finds what it wants. `None` after `wait`, or when the stream

@@ -106,6 +106,8 @@ impl Totals<'_> {
         self.counts("weir_skipped_total", about, |c| &c.skipped);
         let about = "Steps of publishers' clocks that were not taken as they came.";
         self.counts("weir_time_repairs_total", about, |c| &c.time_repairs);
+        let about = "HLS segments that begin without a keyframe: publishers' come too late.";
+        self.count("weir_cuts_without_keyframe_total", about, |c| &c.cuts_without_keyframe);
         let about = "Slow players moved on to the newest keyframe.";
         self.count("weir_player_jumps_total", about, |c| &c.player_jumps);
         self.levels("weir_pushes", "Streams to other servers.", |c| &c.pushes);

@@ -25,6 +25,9 @@ pub struct Publishing {
     heard: Heard,
     demuxer: Demuxer,
     counted: Repairs,
+    /// As [`Owner::cuts_without_keyframe`], so far.
+    cuts: u64,
+    told_of_cuts: bool,
     /// Of the tracks that the session has declared.
     kinds: Vec<(TrackId, TrackKind)>,
 }
@@ -114,6 +117,7 @@ impl Publishing {
             PublisherRole::Pull => Role::Pull,
         };
         connection.take_role(role, &name);
+        let cuts = stream.with_owner(|owner| owner.cuts_without_keyframe()).unwrap_or(0);
         Ok(Self {
             stream,
             message_stream: 0,
@@ -121,6 +125,8 @@ impl Publishing {
             heard: claim.heard,
             demuxer: Demuxer::default(),
             counted: Repairs::default(),
+            cuts,
+            told_of_cuts: false,
             kinds: Vec::new(),
         })
     }
@@ -157,7 +163,22 @@ impl Publishing {
             }
             self.stream.with_owner(|owner| owner.repairs = repairs);
         }
+        self.count_cuts(core);
         core.flush(&self.stream);
+    }
+
+    fn count_cuts(&mut self, core: &Core) {
+        let Some(now) = self.stream.with_owner(|owner| owner.cuts_without_keyframe()) else {
+            return;
+        };
+        let cuts = now - std::mem::replace(&mut self.cuts, now);
+        core.counters.cuts_without_keyframe.add(cuts);
+        if cuts > 0 && !std::mem::replace(&mut self.told_of_cuts, true) {
+            tracing::warn!(
+                stream = %self.stream.name,
+                "keyframes come too late: HLS segments begin without one, where no player can start"
+            );
+        }
     }
 
     fn count(&mut self, core: &Core, event: &Event) {

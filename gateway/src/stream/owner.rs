@@ -184,6 +184,11 @@ impl Owner {
         self.packager.version()
     }
 
+    /// Over all sessions, see [`Packager::cuts_without_keyframe`].
+    pub fn cuts_without_keyframe(&self) -> u64 {
+        self.packager.cuts_without_keyframe()
+    }
+
     /// What the publisher sends and players do not get.
     pub fn left_out(&mut self) -> Vec<LeftOut> {
         left_out::list(&self.unknown_codecs, &self.tracks, &self.packager.window())

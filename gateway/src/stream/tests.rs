@@ -16,7 +16,7 @@ fn name() -> StreamName {
 fn begun(generation: u64, ms: i64) -> Stream {
     let config = Config {
         segment: Duration::from_secs(2),
-        longest_segment: Duration::from_secs(4),
+        segment_max: Duration::from_secs(4),
         part: Duration::from_millis(200),
         window: 5,
         prefix: String::new(),

@@ -34,7 +34,11 @@ impl Viewers {
     }
 
     /// Players seen within `span`: (plain HLS, LL-HLS). Forgets the others.
-    pub fn count(&mut self, now: Instant, span: Duration) -> (usize, usize) {
+    pub fn count(&mut self, now: Instant, span: impl FnOnce() -> Duration) -> (usize, usize) {
+        if self.last_seen.is_empty() {
+            return (0, 0);
+        }
+        let span = span();
         self.last_seen.retain(|_, seen| now.duration_since(seen.at) <= span);
         let low_latency = self.last_seen.values().filter(|seen| seen.low_latency).count();
         (self.last_seen.len() - low_latency, low_latency)
@@ -54,7 +58,8 @@ mod tests {
         viewers.saw(start, address(1), b"mpv", false);
         let later = start + Duration::from_secs(5);
         viewers.saw(later, address(2), b"mpv", false);
-        assert_eq!(viewers.count(later, Duration::from_secs(10)), (2, 1));
-        assert_eq!(viewers.count(later + Duration::from_secs(6), Duration::from_secs(10)), (1, 0));
+        let span = || Duration::from_secs(10);
+        assert_eq!(viewers.count(later, span), (2, 1));
+        assert_eq!(viewers.count(later + Duration::from_secs(6), span), (1, 0));
     }
 }

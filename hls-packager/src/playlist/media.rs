@@ -9,7 +9,8 @@ use weir_protocol::media::Ticks;
 use super::tags::{Date, Seconds};
 use crate::Format;
 use crate::name::Name;
-use crate::window::{Segment, Window};
+use crate::segment::Segment;
+use crate::window::Window;
 
 /// Parts are listed for so many target durations from the end (rfc8216bis §6.2.2), and for the
 /// last whole segments only: a player further back takes whole segments.
@@ -74,8 +75,7 @@ impl Display for Uri<'_> {
 
 /// The fMP4 Low-Latency playlist; with `delta`, without the segments that a client may skip.
 pub fn fmp4(window: &Window, delta: bool) -> Bytes {
-    let (shape, open) = (window.shape(), window.open());
-    let target = shape.target_duration();
+    let (target, open) = (window.target().duration(), window.open());
     let can_skip_until = times(target, SKIP_TARGETS);
     let ages = ages(window);
     let skipped = match delta {
@@ -199,7 +199,7 @@ impl<'a> MediaPlaylist<'a> {
         Self {
             // 3 for decimal EXTINF; 8 for GAP (rfc8216bis §8).
             version: if segments.iter().any(|entry| entry.gap) { 8 } else { 3 },
-            target_duration_s: window.shape().target_duration_s,
+            target_duration_s: window.target().seconds(),
             low_latency: None,
             media_sequence: first.msn(),
             discontinuity_sequence: before,
