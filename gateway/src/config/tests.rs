@@ -236,6 +236,8 @@ fn rules_between_keys_name_both_places() {
         "hls.part = 2s (weir.toml:1) does not go with hls.segment = 2s (default): a part can be at \
          most half a segment"
     );
+    let sentence = refusal("hls.segment_max = '1s'", &[], &[]);
+    assert!(sentence.contains("cannot be shorter than the usual one"), "{sentence}");
     let sentence = refusal("admin = '0.0.0.0:8080'", &[], &[]);
     assert!(sentence.contains("each listener needs its own port"), "{sentence}");
     load("rtmp = '127.0.0.1:0'\nhttp = '127.0.0.1:0'\nadmin = '127.0.0.1:0'", &[], &[]);
