@@ -45,7 +45,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// About four minutes.
+    /// About six minutes.
     pub const FULL: Self = Self {
         rounds: 3,
         joins: 15,
@@ -55,7 +55,7 @@ impl Plan {
         paced_seconds: 4.0,
         segment_seconds: 2,
         player_seconds: 4.0,
-        publishers: &[1, 100, 1000],
+        publishers: &[1, 100, 1000, 5000],
         sessions: 300,
     };
 
@@ -77,12 +77,13 @@ impl Plan {
 /// One group of figures that need the same kind of load.
 type Measure = fn(&mut Server, &Plan, &mut Table);
 
-const MEASURES: [(&str, Measure); 8] = [
+const MEASURES: [(&str, Measure); 9] = [
     ("first-frame", first_frame::measure),
     ("latency", latency::measure),
     ("sessions", sessions::measure),
     ("ingest", ingest::measure),
     ("chunks", chunks::measure),
+    ("connections", publishers::connections),
     ("publishers", publishers::measure),
     ("segments", delivery::measure),
     ("players", players::measure),

@@ -151,6 +151,10 @@ impl Live {
             while !stopped.load(Ordering::Relaxed) {
                 let mut pause = Duration::from_millis(5);
                 for (index, publisher) in publishers.iter_mut().enumerate() {
+                    // A round that the gateway is too slow for can take long.
+                    if stopped.load(Ordering::Relaxed) {
+                        break;
+                    }
                     let offset = Duration::from_millis(33) * index as u32 / count;
                     let Some(elapsed) = epoch.elapsed().checked_sub(offset) else { continue };
                     let time = begins[index] + elapsed;

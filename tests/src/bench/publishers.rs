@@ -3,7 +3,7 @@
 
 use std::net::TcpStream;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::cpu;
 use super::media::Media;
@@ -26,6 +26,16 @@ const CONNECTIONS: usize = 500;
 /// For the gateway to have done what it was sent.
 const SETTLE: Duration = Duration::from_millis(300);
 
+pub fn connections(server: &mut Server, _plan: &Plan, table: &mut Table) {
+    let address = server.gateway.socket_addr("rtmp");
+    let empty = settled(server);
+    let connect = |_| TcpStream::connect(address).expect("the gateway");
+    let sockets: Vec<TcpStream> = (0..CONNECTIONS).map(connect).collect();
+    let each = (settled(server) - empty) / CONNECTIONS as f64;
+    table.add("connected only, memory", "KiB", CONNECTED, each);
+    drop(sockets);
+}
+
 pub fn measure(server: &mut Server, plan: &Plan, table: &mut Table) {
     let media = Media::two_megabits();
     let url = server.gateway.rtmp("live/warm");
@@ -35,14 +45,6 @@ pub fn measure(server: &mut Server, plan: &Plan, table: &mut Table) {
         measure_so_many(server, plan, table, &media, count);
     }
     drop(warm);
-
-    let address = server.gateway.socket_addr("rtmp");
-    let empty = settled(server);
-    let connect = |_| TcpStream::connect(address).expect("the gateway");
-    let sockets: Vec<TcpStream> = (0..CONNECTIONS).map(connect).collect();
-    let each = (settled(server) - empty) / CONNECTIONS as f64;
-    table.add("connected only, memory", "KiB", CONNECTED, each);
-    drop(sockets);
 }
 
 fn measure_so_many(
@@ -61,14 +63,14 @@ fn measure_so_many(
     table.add(&name("memory idle"), "KiB", IDLE, (settled(server) - empty) / count);
 
     all.iter_mut().for_each(|publisher| publisher.send_headers(media));
-    let seconds = plan.paced_seconds;
-    let (cost, sent) = server.cost(|| {
+    let (cost, (seconds, sent)) = server.cost(|| {
+        let begun = Instant::now();
         let live = Live::start(all);
-        thread::sleep(Duration::from_secs_f64(seconds));
+        thread::sleep(Duration::from_secs_f64(plan.paced_seconds));
         table.add(&name("memory live"), "KiB", LIVE, (settled(server) - empty) / count);
-        live.finish()
+        let sent = live.finish();
+        (begun.elapsed().as_secs_f64(), sent)
     });
-    let seconds = seconds + SETTLE.as_secs_f64();
     let wanted = count * seconds * media.bits_per_second() / 8.0;
     table.add(&name("CPU each"), "% of core", CPU, cost / seconds / count * 100.0);
     table.add(&name("CPU of all"), "% of core", BUSY, cost / seconds * 100.0);
