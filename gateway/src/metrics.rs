@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use exporter::Exporter;
 pub use labels::{
-    Closed, HlsResource, Label, MediaKind, PlayerProtocol, PullRefused, PullState, PushState,
-    Refused, RelayFailure, Skipped, StatusClass, TimeRepair, Transport,
+    Closed, HlsDropped, HlsResource, Label, MediaKind, PlayerProtocol, PullRefused, PullState,
+    PushState, Refused, RelayFailure, Skipped, StatusClass, TimeRepair, Transport,
 };
 
 /// One core's counts. Only that core's thread writes them; any thread may read.
@@ -41,6 +41,8 @@ pub struct Counters {
     /// Media messages of publishers that were passed over.
     pub skipped: Family<Counter, Skipped, { Skipped::COUNT }>,
     pub time_repairs: Family<Counter, TimeRepair, { TimeRepair::COUNT }>,
+    /// Access units that no HLS part holds.
+    pub hls_dropped: Family<Counter, HlsDropped, { HlsDropped::COUNT }>,
     /// HLS segments that begin without a keyframe, for the publisher's come too late.
     pub cuts_without_keyframe: Counter,
     /// Times that a slow player was moved on to the newest keyframe.

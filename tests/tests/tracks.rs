@@ -61,6 +61,10 @@ fn players_go_on_with_the_track_that_is_left() {
         };
         assert_eq!(ids("tracks", "id"), [0, 1, 2], "{info}");
         assert_eq!(ids("left_out", "track"), [2], "{info}");
+        let dropped = &info["hls_dropped"]["not_in_epoch"];
+        let counted = gateway.metric("weir_hls_dropped_total", "not_in_epoch");
+        assert!(counted > 0.0, "what came before a track was chosen");
+        assert_eq!(dropped.as_f64(), Some(counted), "{info}");
 
         let last = 12 * GOP;
         let left = frames(2, 2 * GOP, last);

@@ -1,5 +1,7 @@
 //! What the API tells, as plain data. Field names are the API's.
 
+mod counts;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::AddAssign;
@@ -8,11 +10,13 @@ use std::time::{Instant, SystemTime};
 
 use serde::{Serialize, Serializer};
 use weir_protocol::flv::{ColorInfo, MASTERING};
-use weir_protocol::media::{Repairs, Track, TrackKind};
+use weir_protocol::media::{Track, TrackKind};
 use weir_protocol::stream_name::StreamName;
 
 use crate::stream::left_out::LeftOut;
 use crate::stream::owner::PublisherRole;
+
+pub use counts::{HlsDropped, TimeRepairs};
 
 /// What one core knows: the streams it owns, its players of all streams, its connections.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +56,7 @@ pub struct StreamInfo {
     pub time_repairs: TimeRepairs,
     /// HLS segments that had to begin without a keyframe, because the publisher's come too late.
     pub cuts_without_keyframe: u64,
+    pub hls_dropped: HlsDropped,
     /// What the publisher sends and players do not get.
     pub left_out: Vec<LeftOut>,
 }
@@ -184,33 +189,6 @@ impl AddAssign for Players {
         self.ll_hls += other.ll_hls;
         self.flv += other.flv;
         self.rtmp += other.rtmp;
-    }
-}
-
-/// Steps of the publisher's clock that were not taken as they came.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct TimeRepairs {
-    /// Timestamps that went round; no repair, but worth knowing.
-    pub wrap: u64,
-    pub jitter: u64,
-    pub outlier: u64,
-    pub new_timeline: u64,
-    /// Tracks whose first frame was far from the others.
-    pub aligned: u64,
-    /// Times an audio track's sample count was given up for its timestamps.
-    pub resync: u64,
-}
-
-impl From<Repairs> for TimeRepairs {
-    fn from(repairs: Repairs) -> Self {
-        Self {
-            wrap: repairs.wraps,
-            jitter: repairs.jitter,
-            outlier: repairs.outliers,
-            new_timeline: repairs.new_timelines,
-            aligned: repairs.aligned,
-            resync: repairs.resyncs,
-        }
     }
 }
 

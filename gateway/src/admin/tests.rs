@@ -119,6 +119,7 @@ fn stream() -> StreamInfo {
         bytes_out: 100,
         time_repairs: TimeRepairs::default(),
         cuts_without_keyframe: 0,
+        hls_dropped: HlsDropped::default(),
         left_out: Vec::new(),
     }
 }
@@ -250,6 +251,7 @@ fn streams_count_the_players_of_all_cores() {
             "wrap": 0, "jitter": 0, "outlier": 0, "new_timeline": 0, "aligned": 0, "resync": 0,
         },
         "cuts_without_keyframe": 0,
+        "hls_dropped": { "not_in_epoch": 0, "before_keyframe": 0, "out_of_time": 0, "empty": 0 },
         "left_out": [],
     });
     assert_eq!(told, json!({ "streams": [expected] }));

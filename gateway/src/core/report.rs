@@ -106,6 +106,7 @@ fn stream_info(
         bytes_out,
         time_repairs: owner.repairs.into(),
         cuts_without_keyframe: owner.cuts_without_keyframe(),
+        hls_dropped: owner.hls_dropped().into(),
         left_out: owner.left_out(),
     }
 }

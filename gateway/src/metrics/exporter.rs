@@ -106,6 +106,8 @@ impl Totals<'_> {
         self.counts("weir_skipped_total", about, |c| &c.skipped);
         let about = "Steps of publishers' clocks that were not taken as they came.";
         self.counts("weir_time_repairs_total", about, |c| &c.time_repairs);
+        let about = "Access units of publishers that no HLS part holds.";
+        self.counts("weir_hls_dropped_total", about, |c| &c.hls_dropped);
         let about = "HLS segments that begin without a keyframe: publishers' come too late.";
         self.count("weir_cuts_without_keyframe_total", about, |c| &c.cuts_without_keyframe);
         let about = "Slow players moved on to the newest keyframe.";

@@ -169,6 +169,16 @@ label! {
 }
 
 label! {
+    /// Why an access unit is in no HLS part.
+    HlsDropped as "reason" {
+        NotInEpoch = "not_in_epoch",
+        BeforeKeyframe = "before_keyframe",
+        OutOfTime = "out_of_time",
+        Empty = "empty",
+    }
+}
+
+label! {
     PushState as "state" {
         Connecting = "connecting",
         Live = "live",

@@ -8,6 +8,7 @@ mod play;
 mod player;
 mod publisher;
 mod shared;
+mod tally;
 mod tls;
 
 pub use connection::serve;

@@ -4,14 +4,15 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use weir_protocol::flv::{CodecId, Demuxer, Event, SkipReason, TagKind};
-use weir_protocol::media::{Repairs, TrackId, TrackKind};
+use weir_protocol::media::{TrackId, TrackKind};
 use weir_protocol::stream_name::{Query, StreamName};
 
+use super::tally::Tally;
 use crate::auth::{self, Visit};
 use crate::clock;
 use crate::core::connection::{Connection, Role};
 use crate::core::{ClaimError, Core};
-use crate::metrics::{MediaKind, Refused, TimeRepair};
+use crate::metrics::{MediaKind, Refused};
 use crate::relay;
 use crate::stream::owner::PublisherRole;
 use crate::stream::registry::Heard;
@@ -24,10 +25,7 @@ pub struct Publishing {
     generation: u64,
     heard: Heard,
     demuxer: Demuxer,
-    counted: Repairs,
-    /// As [`Owner::cuts_without_keyframe`], so far.
-    cuts: u64,
-    told_of_cuts: bool,
+    tally: Tally,
     /// Of the tracks that the session has declared.
     kinds: Vec<(TrackId, TrackKind)>,
 }
@@ -117,16 +115,13 @@ impl Publishing {
             PublisherRole::Pull => Role::Pull,
         };
         connection.take_role(role, &name);
-        let cuts = stream.with_owner(|owner| owner.cuts_without_keyframe()).unwrap_or(0);
         Ok(Self {
+            tally: Tally::begin(&stream),
             stream,
             message_stream: 0,
             generation: claim.generation,
             heard: claim.heard,
             demuxer: Demuxer::default(),
-            counted: Repairs::default(),
-            cuts,
-            told_of_cuts: false,
             kinds: Vec::new(),
         })
     }
@@ -146,39 +141,12 @@ impl Publishing {
         }
     }
 
-    /// Tells players what the last read brought, and the metrics what was repaired in it.
+    /// Tells players what the last read brought, and the metrics what was repaired in it or lost.
     pub fn flush(&mut self, core: &Core) {
-        let repairs = self.demuxer.repairs();
-        if repairs != self.counted {
-            let counted = std::mem::replace(&mut self.counted, repairs);
-            for (kind, now, before) in [
-                (TimeRepair::Wrap, repairs.wraps, counted.wraps),
-                (TimeRepair::Jitter, repairs.jitter, counted.jitter),
-                (TimeRepair::Outlier, repairs.outliers, counted.outliers),
-                (TimeRepair::NewTimeline, repairs.new_timelines, counted.new_timelines),
-                (TimeRepair::Aligned, repairs.aligned, counted.aligned),
-                (TimeRepair::Resync, repairs.resyncs, counted.resyncs),
-            ] {
-                core.counters.time_repairs.of(kind).add(now - before);
-            }
-            self.stream.with_owner(|owner| owner.repairs = repairs);
+        if self.stream.generation.get() == self.generation {
+            self.tally.catch_up(core, &self.stream, self.demuxer.repairs());
         }
-        self.count_cuts(core);
         core.flush(&self.stream);
-    }
-
-    fn count_cuts(&mut self, core: &Core) {
-        let Some(now) = self.stream.with_owner(|owner| owner.cuts_without_keyframe()) else {
-            return;
-        };
-        let cuts = now - std::mem::replace(&mut self.cuts, now);
-        core.counters.cuts_without_keyframe.add(cuts);
-        if cuts > 0 && !std::mem::replace(&mut self.told_of_cuts, true) {
-            tracing::warn!(
-                stream = %self.stream.name,
-                "keyframes come too late: HLS segments begin without one, where no player can start"
-            );
-        }
     }
 
     fn count(&mut self, core: &Core, event: &Event) {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use weir_hls::{Packager, Window};
+use weir_hls::{Dropped, Packager, Window};
 use weir_protocol::flv::{ColorInfo, Event, Metadata};
 use weir_protocol::media::{AccessUnit, Repairs, Ticks, Track, TrackId};
 
@@ -187,6 +187,11 @@ impl Owner {
     /// Over all sessions, see [`Packager::cuts_without_keyframe`].
     pub fn cuts_without_keyframe(&self) -> u64 {
         self.packager.cuts_without_keyframe()
+    }
+
+    /// Access units that no HLS part holds, over all sessions.
+    pub fn hls_dropped(&self) -> Dropped {
+        self.packager.dropped()
     }
 
     /// What the publisher sends and players do not get.

@@ -129,6 +129,10 @@ impl Row {
         }
         let cuts = airing.stream["cuts_without_keyframe"].as_u64().expect("a count");
         assert_eq!(cuts, self.without_keyframe, "cuts without a keyframe");
+        let dropped = airing.stream["hls_dropped"].as_object().expect("counts by reason");
+        let dropped: u64 = dropped.values().filter_map(|count| count.as_u64()).sum();
+        let lost: usize = self.lost.iter().map(|lost| *lost.end()).sum();
+        assert!(dropped <= lost as u64, "{}", airing.stream);
         for (name, rendition) in airing.renditions() {
             let check = || self.rendition(rendition);
             if let Err(panic) = catch_unwind(AssertUnwindSafe(check)) {
