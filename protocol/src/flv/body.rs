@@ -271,7 +271,9 @@ fn enhanced(
     while body_type == body_type::MOD_EX {
         let (next, nanoseconds) = mod_ex(&mut body)?;
         body_type = next;
-        fraction += Ticks::from_rate(nanoseconds.into(), 1_000_000_000);
+        if let Some(nanoseconds) = nanoseconds {
+            fraction = Ticks::from_rate(nanoseconds.into(), 1_000_000_000);
+        }
     }
     if frame_type == FRAME_TYPE_COMMAND && body_type != body_type::METADATA {
         return Ok(());
@@ -308,7 +310,13 @@ fn tracks(
         MANY_TRACKS_MANY_CODECS => None,
         _ => return Err(SkipReason::Unknown),
     };
+    let mut count = 0;
     while !body.is_empty() {
+        // Entries can be of a few bytes and of the same track.
+        if count == MAX_TRACKS_PER_KIND {
+            return Err(SkipReason::TooManyTracks);
+        }
+        count = count.saturating_add(1);
         let codec = shared_codec.map_or_else(|| codec(&mut body, head.kind), Ok);
         let index = body.try_get_u8()?;
         let len = match multitrack_type {
@@ -324,9 +332,11 @@ fn tracks(
     Ok(())
 }
 
-/// Extra bytes before the real type: that, and the nanoseconds if they tell some.
-fn mod_ex(body: &mut Bytes) -> Result<(u8, u32), SkipReason> {
+/// Extra bytes before the real type: that, and the nanoseconds if they tell some, less than a
+/// millisecond (Enhanced RTMP v2, `TimestampOffsetNano`).
+fn mod_ex(body: &mut Bytes) -> Result<(u8, Option<u32>), SkipReason> {
     const TIMESTAMP_OFFSET_NANO: u8 = 0;
+    const MILLISECOND: u64 = 1_000_000;
     let len = match body.try_get_u8()? {
         u8::MAX => u64::from(body.try_get_u16()?),
         len => len.into(),
@@ -334,8 +344,10 @@ fn mod_ex(body: &mut Bytes) -> Result<(u8, u32), SkipReason> {
     let mut data = take(body, len.saturating_add(1))?;
     let head = body.try_get_u8()?;
     let nanoseconds = match (head >> 4, data.try_get_uint(3)) {
-        (TIMESTAMP_OFFSET_NANO, Ok(nanoseconds)) => nanoseconds as u32,
-        _ => 0,
+        (TIMESTAMP_OFFSET_NANO, Ok(nanoseconds)) if nanoseconds < MILLISECOND => {
+            u32::try_from(nanoseconds).ok()
+        }
+        _ => None,
     };
     Ok((head & 0xf, nanoseconds))
 }

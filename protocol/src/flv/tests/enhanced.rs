@@ -192,6 +192,29 @@ fn tracks_and_extensions_of_enhanced_rtmp_v2_are_read() {
     );
 }
 
+/// Entries of four bytes, a million of them in a message: what they cost is bounded.
+#[test]
+fn tracks_of_a_body_are_bounded() {
+    let told = demux(&[&format!("v96 13 68766331 {}", "c8000000".repeat(1000))]);
+    assert_eq!(told, ["skipped: more tracks than supported"; 9]);
+}
+
+/// An offset is less than a millisecond, and several are not added up.
+#[test]
+fn extensions_move_frames_within_their_millisecond() {
+    let offset = |nanoseconds: &str, next: u8| format!("02 {nanoseconds} 0{next}");
+    let many = format!("{} {}", offset("0f423f", 7).repeat(50), offset("0f423f", 1));
+    for (extensions, at) in [(many, 1), (offset("0f4240", 1), 0), (offset("ffffff", 1), 0)] {
+        check(
+            &[
+                &format!("v90 61766331 {AVCC}"),
+                &format!("v97 {extensions} 61766331 000000 00000002 6588"),
+            ],
+            &["track 0 avc1.4d401f", &format!("unit 0 key at {at} +0 of 6")],
+        );
+    }
+}
+
 #[test]
 fn a_codec_change_begins_the_track_anew() {
     check(

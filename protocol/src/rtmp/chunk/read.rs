@@ -37,7 +37,8 @@ pub struct Reader<P: Pool> {
     streams: Vec<ChunkStream<P::Region>>,
     /// The chunk being read: the index of its chunk stream, and the body bytes to come.
     open: Option<(usize, usize)>,
-    /// The front of a header that was cut by the end of the input.
+    /// The front of a header that was cut by the end of the input. What of it was none after all is
+    /// to be read before the input.
     cut: Cut,
     continuation: Continuation,
     skipped: u64,
@@ -121,7 +122,7 @@ impl<P: Pool> Reader<P> {
             if self.open.is_none() && !self.read_header(input)? {
                 return Ok(None);
             }
-            let Some(message) = self.read_body(input)? else {
+            let Some(message) = self.read_cut_and_body(input)? else {
                 if self.open.is_some() {
                     return Ok(None);
                 }
@@ -150,8 +151,9 @@ impl<P: Pool> Reader<P> {
             let Some((chunk, len)) = self.parse_header(self.cut.as_slice())? else {
                 return Ok(false);
             };
-            self.cut.len = 0;
             *input = whole;
+            self.cut.len = before;
+            self.cut.take(len);
             (chunk, len.saturating_sub(before))
         };
         *input = input.get(len..).unwrap_or_default();
@@ -222,6 +224,20 @@ impl<P: Pool> Reader<P> {
         let region = self.pool.reserve(room).ok_or(Error::OutOfMemory)?;
         self.ahead = self.ahead.saturating_add(room);
         Ok(Body::Media(region, length.saturating_sub(room)))
+    }
+
+    /// As [`Reader::read_body`], of what was held for a header first: it could have been an extended
+    /// timestamp until more came.
+    fn read_cut_and_body(&mut self, input: &mut &[u8]) -> Result<Option<Message>, Error> {
+        if self.cut.len > 0 {
+            let left = self.open.map_or(0, |(_, left)| left);
+            let (held, len) = self.cut.take(left);
+            let message = self.read_body(&mut held.get(..len).unwrap_or_default())?;
+            if message.is_some() || self.open.is_none() {
+                return Ok(message);
+            }
+        }
+        self.read_body(input)
     }
 
     /// Copies what belongs to the open chunk; the message if that was its last byte.
@@ -382,6 +398,15 @@ impl Cut {
         }
         self.len = self.len.saturating_add(now.len());
         *input = rest;
+    }
+
+    /// Takes up to `len` bytes from the front, and tells how many those are.
+    fn take(&mut self, len: usize) -> ([u8; MAX_HEADER_BYTES], usize) {
+        let bytes = self.bytes;
+        let len = len.min(self.len);
+        self.bytes.copy_within(len..self.len, 0);
+        self.len = self.len.saturating_sub(len);
+        (bytes, len)
     }
 
     fn as_slice(&self) -> &[u8] {

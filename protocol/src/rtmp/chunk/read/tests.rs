@@ -150,6 +150,31 @@ fn ch_05_the_choice_is_remembered() {
     assert_eq!(messages[1].body, [body(128, 1), body(72, 1)].concat());
 }
 
+/// CH-05: bytes that could have been the timestamp until the input went on are read as what they are,
+/// wherever the input was cut: body, and the headers behind it.
+#[test]
+fn ch_05_what_looked_like_a_timestamp_is_kept() {
+    let timestamp = 0x01c6_0304_u32.to_be_bytes();
+    for (length, look) in [(130, 1), (129, 1), (131, 2), (132, 3), (300, 3)] {
+        let mut one = body(length, 7);
+        one[128..128 + look.min(length - 128)].copy_from_slice(&timestamp[..look]);
+        let begin = [6, 0xff, 0xff, 0xff, 0, (length >> 8) as u8, length as u8, 9, 1, 0, 0, 0];
+        let mut input = [&begin[..], &timestamp, &one[..128]].concat();
+        for chunk in one[128..].chunks(128) {
+            input.push(0xc6);
+            input.extend(chunk);
+        }
+        input.extend(whole(5, 8, 3, b"behind"));
+        for cut in 0..input.len() {
+            let mut reader = reader();
+            let mut messages = read_all(&mut reader, &input[..cut]).unwrap();
+            messages.extend(read_all(&mut reader, &input[cut..]).unwrap());
+            let bodies: Vec<_> = messages.iter().map(|message| &message.body[..]).collect();
+            assert_eq!(bodies, [&one[..], b"behind"], "{length} {look} cut at {cut}");
+        }
+    }
+}
+
 /// CH-06: an extended timestamp of formats 1 and 2 is a delta.
 #[test]
 fn ch_06_extended_deltas() {
