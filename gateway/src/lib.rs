@@ -13,6 +13,7 @@ pub mod io;
 pub mod limits;
 pub mod log;
 pub mod metrics;
+mod pem_file;
 pub mod process;
 pub mod publish;
 pub mod relay;

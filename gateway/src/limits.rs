@@ -34,7 +34,8 @@ pub const GUESSERS: usize = 4096;
 /// same again and again, and behind one address there are a few at most.
 pub const GUESSES_TOLD_APART: usize = 4;
 
-/// A chain of certificates is some kilobytes. The same holds.
+/// A chain of certificates is some kilobytes, all authorities of a machine are a few hundred. The same
+/// holds.
 pub const PEM_FILE_BYTES: u64 = 1 << 20;
 
 /// How often the certificate's files are looked at: two calls to the system. A new one is in use after

@@ -1,6 +1,7 @@
 //! Whom the gateway believes as a client over TLS.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +10,8 @@ use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_
 use rustls::pki_types::pem::{Error as PemError, PemObject as _};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use crate::pem_file;
 
 /// Which servers are believed to be who they say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,14 +29,17 @@ pub enum Trust {
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     #[error("cannot read the certificate authorities in {}: {error}", path.display())]
-    Unreadable { path: PathBuf, error: PemError },
+    Unreadable { path: PathBuf, error: io::Error },
+    #[error("the certificate authorities in {} are no PEM: {error}", path.display())]
+    Malformed { path: PathBuf, error: PemError },
     #[error("there is no certificate authority in {}: it takes PEM", .0.display())]
     Empty(PathBuf),
     #[error(
-        "this machine trusts no certificate authority, so no server can be: install \
-         ca-certificates, or name the file of the server's authority"
+        "this machine trusts no certificate authority, so no server can be{}: install \
+         ca-certificates, or name the file of the server's authority",
+        .0.as_ref().map(|why| format!(" ({why})")).unwrap_or_default()
     )]
-    NoAuthorities,
+    NoAuthorities(Option<String>),
     #[error("TLS: {0}")]
     Tls(#[from] rustls::Error),
 }
@@ -110,15 +116,22 @@ impl Clients {
 }
 
 fn machine_roots() -> Result<RootCertStore, TrustError> {
+    let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() { Err(TrustError::NoAuthorities) } else { Ok(roots) }
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        let why = found.errors.first().map(ToString::to_string);
+        return Err(TrustError::NoAuthorities(why));
+    }
+    Ok(roots)
 }
 
 fn file_roots(path: &Path) -> Result<RootCertStore, TrustError> {
     let unreadable = |error| TrustError::Unreadable { path: path.to_owned(), error };
+    let malformed = |error| TrustError::Malformed { path: path.to_owned(), error };
+    let text = pem_file::read(path).map_err(unreadable)?;
     let found: Vec<CertificateDer> =
-        CertificateDer::pem_file_iter(path).and_then(Iterator::collect).map_err(unreadable)?;
+        CertificateDer::pem_slice_iter(&text).collect::<Result<_, _>>().map_err(malformed)?;
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(found);
     if roots.is_empty() { Err(TrustError::Empty(path.to_owned())) } else { Ok(roots) }

@@ -201,4 +201,12 @@ fn files_that_cannot_be_used_are_a_wrong_configuration() {
             assert!(said.contains(word), "{word} in {said}");
         }
     }
+    // A push that trusts a file without an end.
+    let config = scratch.file("weir.toml");
+    let push = "[[push]]\nstream = 'live/a'\nurl = 'rtmps://127.0.0.1/a/b'\ntrust = '/dev/zero'\n";
+    std::fs::write(&config, push).expect("a file");
+    let mut command = Command::new(tools::gateway_binary());
+    let output = tools::output("weir", command.arg("run").arg("--config").arg(&config));
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(said.contains("/dev/zero: it is larger than"), "{said}");
 }

@@ -1,5 +1,4 @@
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
 use super::{Current, Facts, Files};
-use crate::limits::PEM_FILE_BYTES;
+use crate::pem_file;
 
 /// Why there is nothing to show: one sentence for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -75,14 +74,7 @@ pub(super) fn load(files: &Files, now: SystemTime) -> Result<Current, Certificat
 
 fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, CertificateError> {
     let unreadable = |error| CertificateError::Unreadable { key, path: path.to_owned(), error };
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(PEM_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > PEM_FILE_BYTES {
-        let error = io::Error::other(format!("it is larger than {PEM_FILE_BYTES} bytes"));
-        return Err(unreadable(error));
-    }
-    Ok(bytes)
+    pem_file::read(path).map_err(unreadable)
 }
 
 fn facts(der: &[u8], path: &Path, now: SystemTime) -> Result<Facts, CertificateError> {

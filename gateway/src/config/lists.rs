@@ -110,7 +110,8 @@ static PULL: ListOf<PullRule> = ListOf {
             kind: Kind::Duration(LINGER, |entry| &mut entry.linger),
             required: false,
             about: "How long a stream that was fetched on demand stays without a player. A player \
-                    that is not connected counts as gone 10 s after its last request.",
+                    that is not connected counts as gone 10 s after its last request, or two target \
+                    durations if that is longer.",
         },
     ],
     entries: |config| &mut config.relays.pull,

@@ -12,6 +12,8 @@ pub enum AddressError {
     Url(#[from] rtmp::Error),
     #[error("the URL may hold {{name}} and {{app}} in its path, and no other braces")]
     Braces,
+    #[error("the URL ends without a stream name: rtmp://server/app/name, where name may be a key")]
+    NoName,
 }
 
 /// An RTMP URL in which `{name}` and `{app}` stand for those of the stream. It mostly holds a secret
@@ -28,7 +30,11 @@ impl Address {
         if filled.contains(['{', '}']) || authority.is_some_and(|host| host.contains('{')) {
             return Err(AddressError::Braces);
         }
-        RtmpUrl::parse(&filled)?;
+        let url = RtmpUrl::parse(&filled)?;
+        // What is shown of a URL is all but its name, so the key must be there.
+        if url.key.split('?').next().is_none_or(str::is_empty) {
+            return Err(AddressError::NoName);
+        }
         Ok(Self(text.to_owned()))
     }
 
@@ -86,7 +92,15 @@ mod tests {
             assert_eq!(address.is_tls(), url.tls);
             assert!(!format!("{address} {address:?}").contains("secret"), "{address:?}");
         }
-        for text in ["", "http://h/a/b", "rtmp://{name}/a/b", "rtmp://h/a/{key}", "rtmp://h/a/{b"] {
+        for text in [
+            "",
+            "http://h/a/b",
+            "rtmp://{name}/a/b",
+            "rtmp://h/a/{key}",
+            "rtmp://h/a/{b",
+            "rtmp://h/app/secret/",
+            "rtmp://h/app/?key=secret",
+        ] {
             assert!(Address::parse(text).is_err(), "{text}");
         }
     }

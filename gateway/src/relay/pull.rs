@@ -15,14 +15,14 @@ use super::backoff::Backoff;
 use super::demand::Attempt;
 use super::failure::Failure;
 use super::rules::{PullRule, When};
-use super::session::{self, Link, Side};
+use super::session::{self, Link, Plan, Side};
 use super::status::Status;
 use crate::admin::model::{RelayDirection, RelayState};
 use crate::core::connection::Role;
 use crate::core::{ClaimError, Core};
 use crate::rtmp::Publishing;
-use crate::stream::Stream;
 use crate::stream::owner::PublisherRole;
+use crate::stream::{Stream, spans};
 use crate::{clock, limits};
 
 /// Starts those pulls of `when = "always"` that are this core's share, for as long as it runs.
@@ -102,8 +102,9 @@ fn is_watched(stream: &Stream) -> bool {
     let live = stream.players.flv.get() + stream.players.rtmp.get() > 0;
     // HLS players are between two requests, or wait for their first playlist.
     let asked = clock::now().saturating_duration_since(stream.used_at());
+    let span = spans::viewer(stream.window().as_deref());
     let elsewhere = stream.with_owner(|owner| !owner.followers.is_empty()) == Some(true);
-    live || asked <= limits::HLS_VIEWER_SPAN || elsewhere
+    live || asked <= span || elsewhere
 }
 
 /// One connection of a pull.
@@ -113,6 +114,7 @@ struct Pull<'a> {
     status: &'a Status,
     /// Of a pull on demand.
     attempt: Option<&'a Attempt>,
+    since: Instant,
     publishing: RefCell<Option<Publishing>>,
     /// The last script data before the first frame.
     script: RefCell<Option<ClientEvent>>,
@@ -131,6 +133,7 @@ impl<'a> Pull<'a> {
             rule,
             status,
             attempt,
+            since: clock::now(),
             publishing: RefCell::default(),
             script: RefCell::default(),
             live_since: Cell::new(None),
@@ -139,9 +142,15 @@ impl<'a> Pull<'a> {
 
     async fn run(&self) -> Failure {
         self.status.enter(RelayState::Connecting, clock::now());
-        let new = ClientSession::play;
-        let result =
-            session::run(self.core, self.status, &self.rule.trust, Role::Pull, new, self).await;
+        let plan = Plan {
+            role: Role::Pull,
+            trust: &self.rule.trust,
+            connect_within: match self.attempt {
+                Some(_) => limits::PULL_WAIT,
+                None => limits::RELAY_CONNECT,
+            },
+        };
+        let result = session::run(self.core, self.status, plan, ClientSession::play, self).await;
         let failure = result.err().unwrap_or(Failure::Closed);
         if let Some(publishing) = self.publishing.take() {
             let stream = publishing.stream.clone();
@@ -222,8 +231,7 @@ impl Side for Pull<'_> {
             return std::future::pending().await;
         }
         let linger = self.rule.linger;
-        let begun_at = clock::now();
-        let mut watched_at = begun_at;
+        let mut watched_at = clock::now();
         loop {
             tokio::time::sleep(limits::PULL_AUDIENCE_LOOK).await;
             let now = clock::now();
@@ -231,7 +239,7 @@ impl Side for Pull<'_> {
                 Some(publishing) if is_watched(&publishing.stream) => watched_at = now,
                 Some(_) if now.duration_since(watched_at) >= linger => return Failure::Unwatched,
                 Some(_) => {}
-                None if now.duration_since(begun_at) >= limits::PULL_WAIT => {
+                None if now.duration_since(self.since) >= limits::PULL_WAIT => {
                     return Failure::Silent;
                 }
                 None => watched_at = now,

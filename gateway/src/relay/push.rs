@@ -11,7 +11,7 @@ use weir_protocol::rtmp::{ClientEvent, ClientSession, RtmpUrl};
 use super::backoff::Backoff;
 use super::failure::Failure;
 use super::rules::PushRule;
-use super::session::{self, Link, Side};
+use super::session::{self, Link, Plan, Side};
 use super::status::Status;
 use crate::admin::model::{RelayDirection, RelayState};
 use crate::core::Core;
@@ -62,7 +62,9 @@ async fn follow(core: Rc<Core>, stream: Rc<Stream>, rule: PushRule, url: RtmpUrl
         let new = |url, limits, seed, pool, now| {
             ClientSession::publish(url, limits, seed, pool, now).coming_via(via)
         };
-        let result = session::run(&core, status, &rule.trust, Role::Push, new, &push).await;
+        let plan =
+            Plan { role: Role::Push, trust: &rule.trust, connect_within: limits::RELAY_CONNECT };
+        let result = session::run(&core, status, plan, new, &push).await;
         let Err(failure) = result else { return };
         if push.live_for() >= limits::RELAY_HEALTHY {
             backoff.reset();

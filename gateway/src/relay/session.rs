@@ -5,7 +5,7 @@ use std::future::Future;
 use std::net::Shutdown;
 use std::pin::pin;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
@@ -63,12 +63,19 @@ pub struct Link {
     finished: Cell<bool>,
 }
 
+/// How a connection is made.
+pub struct Plan<'a> {
+    pub role: Role,
+    pub trust: &'a Trust,
+    /// Name lookup, TCP and TLS together.
+    pub connect_within: Duration,
+}
+
 /// Connects and does what `side` wants until that is over, on whichever end.
 pub async fn run(
     core: &Rc<Core>,
     status: &Status,
-    trust: &Trust,
-    role: Role,
+    Plan { role, trust, connect_within }: Plan<'_>,
     new: impl FnOnce(RtmpUrl, rtmp::Limits, u64, ArenaPool, Instant) -> ClientSession<ArenaPool>,
     side: &impl Side,
 ) -> Result<(), Failure> {
@@ -78,7 +85,7 @@ pub async fn run(
         let config = core.clients.get(trust).ok_or(Failure::NoTls)?;
         remote = remote.with_tls(config);
     }
-    let transport = Transport::connect(&remote, limits::RELAY_CONNECT).await?;
+    let transport = Transport::connect(&remote, connect_within).await?;
     let now = clock::now();
     let listed = core.connections.list(transport, role, now);
     let connection = listed.connection.clone();
@@ -122,6 +129,7 @@ impl Link {
             sent = sending.as_mut() => {
                 if sent.is_ok() {
                     // The server takes in the goodbye and closes, if it is polite.
+                    self.connection.conn.finish(limits::FAREWELL).await;
                     self.connection.conn.shutdown(Shutdown::Write);
                     let _ = timeout(limits::FAREWELL, reading).await;
                 }
@@ -133,9 +141,11 @@ impl Link {
         self.news.notify_one();
         match timeout(limits::FAREWELL, sending).await {
             // A stalled send ends by a shutdown, which may have ended the reading first.
-            Ok(Err(Failure::Stalled)) => Err(Failure::Stalled),
-            _ => result,
+            Ok(Err(Failure::Stalled)) => return Err(Failure::Stalled),
+            Ok(Ok(())) => self.connection.conn.finish(limits::FAREWELL).await,
+            Ok(Err(_)) | Err(_) => {}
         }
+        result
     }
 
     /// Queues the end of what is published or played; nothing where that has not begun.

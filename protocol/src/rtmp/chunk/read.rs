@@ -5,11 +5,13 @@ use crate::pool::{Pool, Region};
 use crate::rtmp::Error;
 use crate::rtmp::message::{Message, MessageHeader, kind, leading_u32};
 
+mod cut;
 mod header;
 #[cfg(test)]
 mod tests;
 
-use header::{Continuation, Header, MAX_HEADER_BYTES};
+use cut::Cut;
+use header::{Continuation, Header};
 
 /// Puts messages together from chunks: each media body straight into its own region, commands and
 /// control on the heap as they arrive. Other types are skipped.
@@ -60,12 +62,6 @@ enum Body<R> {
     Command(BytesMut, usize),
     /// Nobody wants it: this many bytes are still to come.
     Skipped(usize),
-}
-
-#[derive(Debug, Default)]
-struct Cut {
-    bytes: [u8; MAX_HEADER_BYTES],
-    len: usize,
 }
 
 impl<P: Pool> Reader<P> {
@@ -385,31 +381,5 @@ impl<R: Region> Body<R> {
             }
             Self::Skipped(left) => *left = left.saturating_sub(bytes.len()),
         }
-    }
-}
-
-impl Cut {
-    /// Takes from `input` what fits; a header never needs more.
-    fn append(&mut self, input: &mut &[u8]) {
-        let free = self.bytes.get_mut(self.len..).unwrap_or_default();
-        let (now, rest) = input.split_at_checked(free.len()).unwrap_or((*input, &[]));
-        for (to, from) in free.iter_mut().zip(now) {
-            *to = *from;
-        }
-        self.len = self.len.saturating_add(now.len());
-        *input = rest;
-    }
-
-    /// Takes up to `len` bytes from the front, and tells how many those are.
-    fn take(&mut self, len: usize) -> ([u8; MAX_HEADER_BYTES], usize) {
-        let bytes = self.bytes;
-        let len = len.min(self.len);
-        self.bytes.copy_within(len..self.len, 0);
-        self.len = self.len.saturating_sub(len);
-        (bytes, len)
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
     }
 }
