@@ -32,8 +32,8 @@ pub enum NameError {
     TooLong,
     #[error("the stream name has more than {MAX_NAME_SEGMENTS} path segments")]
     TooDeep,
-    #[error("the stream name holds a character that is not allowed")]
-    BadCharacter,
+    #[error("the stream name holds {0:?}: it takes letters, digits and . _ - ~ + @ = ,")]
+    BadCharacter(char),
     #[error("a part of the stream name starts with a dot or holds two in a row")]
     Dots,
     #[error("the stream name holds a broken percent escape")]
@@ -58,7 +58,8 @@ impl StreamName {
 
     /// Reads the three texts in which RTMP spreads an address. Each may carry a query; the key's
     /// parameters come first, because some encoders cut tcUrl at 1024 characters. Of tcUrl only
-    /// the query counts, and its path where the app is missing.
+    /// the query counts, and its path where the app is missing. The key may begin with a format, as
+    /// Flash's `mp4:name.mp4` does, which librtmp and ffmpeg put before names with such an ending.
     ///
     /// # Errors
     /// Says why the texts name no stream.
@@ -69,6 +70,7 @@ impl StreamName {
         let (app, app_query) = split_query(app);
         let (url, url_query) = split_query(tc_url);
         let (key, key_query) = split_query(key);
+        let key = without_format(key);
         let app = if app.trim_matches('/').is_empty() { url_path(url) } else { app };
         let name = Self::from_parts([app, key])?;
         let query = Query::parse_all([key_query, app_query, url_query])?;
@@ -173,14 +175,22 @@ impl fmt::Display for UrlPath<'_> {
 /// Names are what people type: letters and digits of any script, and the marks that mean nothing
 /// to a shell, a file system, HTML or a URL's path.
 fn check_segment(segment: &str) -> Result<(), NameError> {
-    let allowed = |char: char| char.is_alphanumeric() || "._-~+@=,".contains(char);
-    if !segment.chars().all(allowed) {
-        return Err(NameError::BadCharacter);
+    let allowed = |char: &char| char.is_alphanumeric() || "._-~+@=,".contains(*char);
+    if let Some(other) = segment.chars().find(|char| !allowed(char)) {
+        return Err(NameError::BadCharacter(other));
     }
     if segment.starts_with('.') || segment.contains("..") {
         return Err(NameError::Dots);
     }
     Ok(())
+}
+
+fn without_format(key: &str) -> &str {
+    let format = |known: &&str| key.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(known));
+    match ["mp4:", "flv:", "mp3:"].iter().find(|known| format(known)) {
+        Some(format) => key.get(format.len()..).unwrap_or_default(),
+        None => key,
+    }
 }
 
 fn split_query(text: &str) -> (&str, &str) {

@@ -22,7 +22,7 @@ impl Pattern {
         // A name cannot hold a star, so any letter in its place tells whether the rest is one.
         StreamName::from_path(&text.replace('*', "x"))?;
         if text.contains('%') {
-            return Err(NameError::BadCharacter.into());
+            return Err(NameError::BadCharacter('%').into());
         }
         let segments: Vec<&str> = text.split('/').filter(|segment| !segment.is_empty()).collect();
         if segments.iter().any(|segment| segment.matches('*').count() > 1) {

@@ -41,20 +41,17 @@ impl Command {
 
     /// Reads the body of a command message; `None` if it does not begin with a name.
     ///
-    /// Arguments that cannot be read, and all behind them, are left out: what follows the command
-    /// object is mostly decoration.
+    /// Values that cannot be read, and all behind them, are left out, as if the peer had said less.
     ///
     /// # Errors
-    /// When name, transaction or command object cannot be read, or a bound of AMF0 is exceeded.
+    /// When the name cannot be read, or a bound of AMF0 is exceeded.
     pub fn parse(message_kind: u8, body: &[u8]) -> Result<Option<Self>, amf0::Error> {
         let mut reader = amf0::Reader::new(amf0_part(message_kind, kind::COMMAND_AMF3, body));
         let Some(Value::String(name)) = reader.next()? else { return Ok(None) };
-        let transaction = reader.next()?.and_then(|value| value.as_number()).unwrap_or_default();
-        let object = reader.next()?.unwrap_or(Value::Null);
-        let mut arguments = Vec::new();
+        let mut values = Vec::new();
         loop {
             match reader.next() {
-                Ok(Some(argument)) => arguments.push(argument),
+                Ok(Some(value)) => values.push(value),
                 Ok(None) => break,
                 Err(error @ (amf0::Error::TooDeep | amf0::Error::TooManyElements)) => {
                     return Err(error);
@@ -62,7 +59,10 @@ impl Command {
                 Err(_) => break,
             }
         }
-        Ok(Some(Self { name, transaction, object, arguments }))
+        let mut values = values.into_iter();
+        let transaction = values.next().and_then(|value| value.as_number()).unwrap_or_default();
+        let object = values.next().unwrap_or(Value::Null);
+        Ok(Some(Self { name, transaction, object, arguments: values.collect() }))
     }
 
     #[must_use]
@@ -142,6 +142,22 @@ mod tests {
         assert_eq!(command.object, Value::StrictArray(vec![]));
         assert_eq!(Command::parse(kind::COMMAND, &[]), Ok(None));
         assert_eq!(Command::parse(kind::COMMAND, &[5]), Ok(None));
+    }
+
+    /// AM-02: a command that nobody needs does not cost the session.
+    #[test]
+    fn am_02_unreadable_transactions_and_objects_are_left_out() {
+        let name = [2, 0, 4, b'n', b'a', b'm', b'e'];
+        let number = [0, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0];
+        let tails: [(&[u8], f64); 4] =
+            [(&[0x12], 0.0), (&[0, 0x3f], 0.0), (&[], 0.0), (&number, 1.0)];
+        for (transaction, expected) in tails {
+            for object in [&[][..], &[0x12], &[2, 0, 9, b'c'], &[0x11, 0x0a, 0x07, 3, b'x']] {
+                let body = [&name[..], transaction, object].concat();
+                let command = Command::parse(kind::COMMAND, &body).unwrap().unwrap();
+                assert_eq!((command.transaction, command.object), (expected, Value::Null));
+            }
+        }
     }
 
     #[test]

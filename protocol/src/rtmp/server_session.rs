@@ -128,6 +128,10 @@ impl std::fmt::Debug for Connect {
 #[derive(Debug)]
 struct MessageStream {
     id: u32,
+    /// By `createStream`, and not made up.
+    created: bool,
+    /// Did something, and has stopped.
+    used: bool,
     activity: Activity,
 }
 
@@ -321,6 +325,7 @@ impl<P: Pool> ServerSession<P> {
 
     fn set_activity(&mut self, id: u32, activity: Activity) {
         if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id) {
+            stream.used |= activity == Activity::Idle;
             stream.activity = activity;
         }
         let publishing = self.is_publishing();

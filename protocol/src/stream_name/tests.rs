@@ -41,6 +41,23 @@ fn cm_05_splits() {
     assert_eq!(rtmp("1/2/3/4/5/6/7/8", "", "9"), Err(NameError::TooDeep));
 }
 
+/// ffmpeg and librtmp put formats before names with some endings, which the user has not typed.
+#[test]
+fn formats_before_the_key_are_no_part_of_the_name() {
+    for (key, name) in [
+        ("mp4:init.mp4", "live/init.mp4"),
+        ("mp4:eu/show.f4v?k=1", "live/eu/show.f4v"),
+        ("flv:show", "live/show"),
+        ("MP3:show", "live/show"),
+    ] {
+        assert_eq!(rtmp("live", "", key), Ok(name.into()), "{key}");
+    }
+    assert_eq!(rtmp("live", "", "mp4:"), Err(NameError::Incomplete));
+    for key in ["mp4:mp4:x", "ogg:x", "x/mp4:y", "é:x"] {
+        assert_eq!(rtmp("live", "", key), Err(NameError::BadCharacter(':')), "{key}");
+    }
+}
+
 /// SX-01: nothing that a file system, a shell or a page could take for more than a name.
 #[test]
 fn sx_01_unsafe_names() {
@@ -53,16 +70,16 @@ fn sx_01_unsafe_names() {
         ("a..b", Dots),
         ("..%2f..%2fx", Dots),
         ("%2e%2e/x", Dots),
-        ("%252e%252e/x", BadCharacter),
-        ("C:\\x", BadCharacter),
-        ("a\\..\\b", BadCharacter),
-        ("a\0b", BadCharacter),
-        ("a%00b", BadCharacter),
-        ("a\nb", BadCharacter),
-        ("<script>", BadCharacter),
-        ("a b", BadCharacter),
-        ("a'b", BadCharacter),
-        ("\u{202e}x", BadCharacter),
+        ("%252e%252e/x", BadCharacter('%')),
+        ("C:\\x", BadCharacter(':')),
+        ("a\\..\\b", BadCharacter('\\')),
+        ("a\0b", BadCharacter('\0')),
+        ("a%00b", BadCharacter('\0')),
+        ("a\nb", BadCharacter('\n')),
+        ("<script>", BadCharacter('<')),
+        ("a b", BadCharacter(' ')),
+        ("a'b", BadCharacter('\'')),
+        ("\u{202e}x", BadCharacter('\u{202e}')),
         ("%zz", BadEscape),
         ("%2", BadEscape),
         ("%ff", BadEscape),

@@ -118,7 +118,7 @@ fn sx_01_bad_names() {
     for (key, error) in [
         ("../../../../out/pwn", NameError::Dots),
         ("..%2f..%2fx", NameError::Dots),
-        ("C:\\x", NameError::BadCharacter),
+        ("C:\\x", NameError::BadCharacter(':')),
         ("", NameError::Incomplete),
     ] {
         let mut peer = Peer::connected("live");

@@ -117,12 +117,12 @@ impl<P: Pool> ServerSession<P> {
     }
 
     fn create_stream(&mut self, command: &Command) {
-        if self.streams.len() >= self.limits.message_streams {
+        if !self.has_room() {
             return self.fail(command, CALL_FAILED, "too many message streams");
         }
         let id = self.next_stream;
         self.next_stream = id.saturating_add(1);
-        self.streams.push(MessageStream { id, activity: Activity::Idle });
+        self.streams.push(MessageStream::new(id, true));
         self.succeed(command, f64::from(id).into());
     }
 
@@ -130,7 +130,7 @@ impl<P: Pool> ServerSession<P> {
         let key = match command.arguments.first() {
             Some(Value::String(key)) => key.as_str(),
             // `publish(false)` is how Flash says stop.
-            Some(Value::Boolean(false)) => return self.stop_with_status(id),
+            Some(Value::Boolean(false)) => return self.stop_with_status(self.meant(id)),
             _ => "",
         };
         let current = match self.activity(id) {
@@ -199,12 +199,34 @@ impl<P: Pool> ServerSession<P> {
             self.stop(id);
             return true;
         }
-        let room = self.streams.len() < self.limits.message_streams;
+        let room = self.has_room();
         if room {
-            self.streams.push(MessageStream { id, activity: Activity::Idle });
+            self.streams.push(MessageStream::new(id, false));
             self.next_stream = self.next_stream.max(id.saturating_add(1));
         }
         room
+    }
+
+    /// Where there is none, the oldest stream that has stopped is forgotten: encoders that begin again
+    /// and again on one connection create one each time.
+    fn has_room(&mut self) -> bool {
+        if self.streams.len() >= self.limits.message_streams {
+            let over = |one: &MessageStream| one.used && one.activity == Activity::Idle;
+            self.streams.iter().position(over).map(|place| self.streams.remove(place));
+        }
+        self.streams.len() < self.limits.message_streams
+    }
+
+    /// The message stream that is to stop. An encoder that publishes on one and stops another, of which
+    /// it has created but one, means its publish.
+    fn meant(&self, id: u32) -> u32 {
+        let created = |id| self.stream(id).is_some_and(|stream| stream.created);
+        let does_nothing = matches!(self.activity(id), None | Some(Activity::Idle));
+        let publishing = self.streams.iter().find(|stream| stream.activity.is_publish());
+        match publishing.map(|stream| stream.id) {
+            Some(publish) if does_nothing && !(created(id) && created(publish)) => publish,
+            _ => id,
+        }
     }
 
     fn delete_stream(&mut self, id: u32, command: &Command) {
@@ -213,13 +235,14 @@ impl<P: Pool> ServerSession<P> {
             Some(number) => number as u32,
             None => id,
         };
+        let id = self.meant(id);
         self.stop(id);
         self.streams.retain(|stream| stream.id != id);
         self.succeed(command, Value::Undefined);
     }
 
     fn close_stream(&mut self, id: u32, command: &Command) {
-        self.stop_with_status(id);
+        self.stop_with_status(self.meant(id));
         self.succeed(command, Value::Undefined);
     }
 
@@ -287,6 +310,12 @@ impl<P: Pool> ServerSession<P> {
 const BEGINS: (&str, &str) = ("NetStream.Publish.Start", "FCPublish");
 const ENDS: (&str, &str) = ("NetStream.Unpublish.Success", "Unpublished");
 const PLAYS: (&str, &str) = ("NetStream.Play.Start", "FCSubscribe");
+
+impl MessageStream {
+    fn new(id: u32, created: bool) -> Self {
+        Self { id, created, used: false, activity: Activity::Idle }
+    }
+}
 
 impl Activity {
     fn is_publish(&self) -> bool {
