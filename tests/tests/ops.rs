@@ -77,6 +77,7 @@ fn op_02_counts_return_to_base() {
         publisher.send(&frames(1, 0, 3 * GOP));
         let mut player = flv(&gateway);
         let (rtmp, http) = (gateway.socket_addr("rtmp"), gateway.socket_addr("http"));
+        let (msn, _) = playlist(&mut gateway.http_connection(), MEDIA).next_part();
         // What is made once and kept, such as buffers, is there after the first cycles.
         for cycles in [CYCLES / 4, CYCLES] {
             let before = base(&mut gateway);
@@ -86,7 +87,7 @@ fn op_02_counts_return_to_base() {
                 reset(&sent(http, b"GET /live/a/media.m3u8?_HLS_msn=99"));
                 reset(flv(&gateway).connection().socket());
                 let mut held = gateway.http_connection();
-                held.ask("GET", &format!("{MEDIA}?_HLS_msn=99999999999"), "");
+                held.ask("GET", &format!("{MEDIA}?_HLS_msn={}", msn + 1), "");
                 if cycle % 4 == 0 {
                     let mut other = gateway.rtmp_client();
                     publish(&mut other, &format!("x{}", cycle % 16));
@@ -124,6 +125,9 @@ fn op_02_descriptors_run_out_and_come_back() {
             (0..400).map(|_| sent(gateway.socket_addr("rtmp"), &[3])).collect();
         publisher.send(&frames(1, 3 * GOP, 4 * GOP));
         player.marks_to(1, 4 * GOP - 1);
+        wait_until("a word of the descriptors", SOON, || {
+            gateway.process().log().contains("connections cannot be accepted").then_some(())
+        });
         drop(crowd);
         let mut late = gateway.rtmp_client();
         publish(&mut late, "late");
@@ -148,8 +152,10 @@ fn ch_01_ch_11_memory_follows_bytes_not_declarations() {
             .collect();
         let clients: Vec<_> = (0..CONNECTIONS).map(|_| gateway.rtmp_client()).collect();
         let before = base(&mut gateway).resident_kib;
+        let (peers, bytes_before) = heard(&gateway);
+        let mut sent = 0;
         for client in clients.iter().chain(&publishers) {
-            // Pictures of 8 MiB, of which 64 bytes come, on some chunk streams; then the greatest chunk
+            // Pictures of 5 MiB, of which 64 bytes come, on some chunk streams; then the greatest chunk
             // size, and one more.
             let small = [2, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 64];
             let greatest = [2, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff];
@@ -159,15 +165,29 @@ fn ch_01_ch_11_memory_follows_bytes_not_declarations() {
             };
             let all = [&small[..], &picture(6), &picture(7), &greatest, &picture(8)].concat();
             client.socket().write_all(&all).expect("taken");
+            sent += all.len() as u64;
         }
         let mut good = gateway.rtmp_client();
         publish(&mut good, "a");
         good.send(&frames(1, 0, 3 * GOP));
         flv(&gateway).marks_to(1, 3 * GOP - 1);
+        // None was sent away for it, and all of it was read.
+        wait_until("all that was sent", SOON, || {
+            let (connected, bytes) = heard(&gateway);
+            (connected > peers && bytes >= bytes_before + sent).then_some(())
+        });
         let grown = base(&mut gateway).resident_kib.saturating_sub(before);
         assert!(grown < 20 * (CONNECTIONS + CONNECTIONS / 4), "{grown} KiB for {CONNECTIONS}");
         drop((clients, publishers));
     }
+}
+
+/// RTMP connections, and the bytes that they have sent.
+fn heard(gateway: &Gateway) -> (usize, u64) {
+    let clients = gateway.api("clients");
+    let clients = clients["clients"].as_array().expect("a list");
+    let rtmp = || clients.iter().filter(|client| client["protocol"] == "rtmp");
+    (rtmp().count(), rtmp().filter_map(|client| client["bytes_in"].as_u64()).sum())
 }
 
 #[derive(Debug)]
