@@ -4,6 +4,7 @@
 //! can be repeated. A target fails by panicking, or by giving another result when the same bytes
 //! come in other portions.
 
+mod client;
 mod mutate;
 mod sequence;
 mod stream;

@@ -8,10 +8,10 @@ use weir_protocol::codec::{aac, ac3, av1, avc, flac, hevc, mp3, nal, opus, vp9};
 use weir_protocol::flv::{ColorInfo, FileReader, Tag, TagKind};
 use weir_protocol::limits::Limits;
 use weir_protocol::pool::HeapPool;
-use weir_protocol::rtmp::{ClientSession, Event, Output, RtmpUrl, ServerSession};
+use weir_protocol::rtmp::{Event, Output, ServerSession};
 use weir_protocol::{amf0, amf3};
 
-use super::{sequence, stream};
+use super::{client, sequence, stream};
 use crate::tools;
 
 /// A parser to fuzz.
@@ -56,12 +56,7 @@ pub fn all() -> Vec<Target> {
             },
         },
         Target { name: "rtmp server", corpus: rtmp.clone(), turns: TURNS, run: rtmp_server },
-        Target {
-            name: "rtmp client",
-            corpus: vec![answers(&rtmp[0])],
-            turns: TURNS,
-            run: rtmp_client,
-        },
+        Target { name: "rtmp client", corpus: client::corpus(), turns: TURNS, run: client::run },
         Target { name: "sequence", corpus: committed("sequence"), turns: 2, run: sequence::run },
     ]
 }
@@ -206,24 +201,6 @@ fn rtmp_server(input: &[u8]) {
     // Acknowledgements depend on the portions, what was understood does not.
     let (_, portions) = served(input, 1 + input.len() % 1409);
     assert_eq!(whole, portions, "portions change what is understood");
-}
-
-/// What a server answers to the bytes of a publisher.
-fn answers(publisher: &[u8]) -> Vec<u8> {
-    served(publisher, publisher.len()).0
-}
-
-fn rtmp_client(input: &[u8]) {
-    let now = Instant::now();
-    let url = RtmpUrl::parse("rtmp://127.0.0.1/live/name").expect("an address");
-    let mut session = ClientSession::publish(url, Limits::default(), 1, HeapPool::default(), now);
-    for bytes in input.chunks(1 + input.len() % 1409) {
-        if session.handle_input(now, bytes).is_err() {
-            return;
-        }
-        while session.poll_output().is_some() {}
-        session.publish_media(TagKind::Audio, 0, &Bytes::from_static(b"\xaf\x01\x00"));
-    }
 }
 
 #[cfg(test)]
