@@ -207,10 +207,11 @@ impl Segmenter {
         if end <= self.part_start {
             return;
         }
-        let longest = self.target().longest_segment();
-        if end - self.open.start > longest {
+        if end - self.open.start > self.target().longest_segment() {
             self.close_segment();
         }
+        // The first segment has chosen the target when it was closed.
+        let longest = self.target().longest_segment();
         let video = take_before(&mut self.video, end);
         let audio = take_before(&mut self.audio, end);
         let start = std::mem::replace(&mut self.part_start, end);

@@ -73,3 +73,20 @@ fn vi_09_pictures_may_become_rare() {
         }
     }
 }
+
+#[test]
+fn vi_09_the_target_that_the_first_segment_chose_holds_for_the_picture_after_it() {
+    let feed = Feed { audio: None, gop: 1000, seconds: 1, ..Feed::default() };
+    for late_ms in [10_500, 10_900, 12_900] {
+        for more in [false, true] {
+            let late = Feed { start_ms: late_ms, ..feed.clone() }.units().into_iter();
+            let late = late.map(|unit| AccessUnit { keyframe: false, ..unit });
+            let units: Vec<_> =
+                feed.units().into_iter().chain(late.take(if more { 25 } else { 1 })).collect();
+            // `run` compares every segment with the target.
+            let (window, _) = package(&feed, &units);
+            let target = window.target_duration().as_secs();
+            assert_eq!(target, 4, "{late_ms}");
+        }
+    }
+}
