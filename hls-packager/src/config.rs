@@ -100,14 +100,15 @@ impl Shape {
     }
 
     /// PART-TARGET for frames that are `frame` apart: the whole number of them that is nearest to
-    /// the configured part, and room for jitter, in whole milliseconds.
+    /// the configured part, and room for jitter, in whole milliseconds; never above TARGETDURATION.
     pub fn part_target(&self, frame: Option<Ticks>) -> Ticks {
         let part = self.part.0;
         let frame = frame.map_or(part, |frame| frame.0).max(1);
         let half = frame >> 1;
         let count = part.saturating_add(half).checked_div(frame).unwrap_or(1).max(1);
         let aim = count.saturating_mul(frame).saturating_mul(PART_ROOM_PERCENT) / 100;
-        Ticks::from_ms(Ticks(aim.saturating_add(44)).as_ms()).min(self.segment_max)
+        let most = self.segment_max.min(self.greatest_target().duration());
+        Ticks::from_ms(Ticks(aim.saturating_add(44)).as_ms()).min(most)
     }
 }
 
@@ -124,6 +125,9 @@ mod tests {
             assert_eq!(shape.part_target(Some(Ticks(90_000 / fps))).as_ms(), ms, "{fps} fps");
         }
         assert_eq!(shape.part_target(None).as_ms(), 216);
+        let short = Duration::from_millis(2200);
+        let shape = Shape::new(Config { segment: short, segment_max: short, ..Config::default() });
+        assert_eq!(shape.part_target(Some(Ticks::from_ms(6000))).as_ms(), 2000);
     }
 
     #[test]
