@@ -12,6 +12,7 @@ use weir_protocol::pool::HeapPool;
 use crate::feed::{AUDIO, Feed, Random, VIDEO, nals, seconds};
 
 mod gops;
+mod properties;
 mod rare_pictures;
 
 /// Pushes `units` and checks every window on the way. The last one, with every part there was.
