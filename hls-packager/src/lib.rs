@@ -63,6 +63,7 @@ mod target;
 mod timeline;
 mod tracks;
 mod ts;
+mod waiting;
 mod window;
 
 pub use config::Config;

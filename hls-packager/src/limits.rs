@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// What one open segment may hold before it is cut, keyframe or not: 10 s at 26 Mbit/s.
+/// What one open segment may hold, with what waits for its next part, before it is cut, keyframe
+/// or not: 10 s at 26 Mbit/s.
 /// A publisher above that gets shorter segments, never more memory.
 pub const SEGMENT_BYTES: u64 = 32 * 1024 * 1024;
 

@@ -330,9 +330,7 @@ impl Packager {
         self.end_last_sound(position);
         match picture {
             None if !has_video => self.segmenter.advance(at, true, false),
-            Some(picture) if at - picture > Ticks::from(limits::PICTURE_WAIT) => {
-                self.segmenter.advance(at, false, true);
-            }
+            Some(picture) if self.is_late(picture, at) => self.segmenter.advance(at, false, true),
             _ => {}
         }
         self.last_sound = Some(Sample {
@@ -346,6 +344,11 @@ impl Packager {
             duration: samples,
             rate,
         });
+    }
+
+    /// The next picture is not waited for any more.
+    fn is_late(&self, last_picture: Ticks, sound: Ticks) -> bool {
+        sound - last_picture > limits::PICTURE_WAIT.into() || self.segmenter.is_used_up()
     }
 
     /// The epoch packages what is declared now for this kind.

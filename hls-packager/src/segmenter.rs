@@ -14,6 +14,7 @@ use crate::part::{Draft, Part, Sample};
 use crate::segment::{OpenSegment, Segment};
 use crate::target::TargetDuration;
 use crate::ts;
+use crate::waiting::Waiting;
 use crate::window::{Window, WindowState};
 
 /// Cuts samples into parts and segments.
@@ -32,8 +33,7 @@ pub(crate) struct Segmenter {
     entry: Option<Ticks>,
     longest_gop: Option<Ticks>,
     epoch: Option<Arc<Epoch>>,
-    video: VecDeque<Sample>,
-    audio: VecDeque<Sample>,
+    waiting: Waiting,
     part_start: Ticks,
     frontier: Ticks,
     open: OpenSegment,
@@ -61,8 +61,7 @@ impl Segmenter {
             entry: None,
             longest_gop: None,
             epoch: None,
-            video: VecDeque::new(),
-            audio: VecDeque::new(),
+            waiting: Waiting::default(),
             part_start: Ticks::ZERO,
             frontier: Ticks::ZERO,
             open: OpenSegment {
@@ -123,11 +122,11 @@ impl Segmenter {
     }
 
     pub fn add_picture(&mut self, sample: Sample) {
-        self.video.push_back(sample);
+        self.waiting.add_picture(sample);
     }
 
     pub fn add_sound(&mut self, sample: Sample) {
-        self.audio.push_back(sample);
+        self.waiting.add_sound(sample);
     }
 
     /// Everything before `frontier` is known: cuts the parts and segments that are due. At an
@@ -147,17 +146,27 @@ impl Segmenter {
         } else if self.part_is_full(sparse) {
             self.cut(frontier);
         }
-        let used_up =
-            self.open.bytes >= limits::SEGMENT_BYTES || self.open.units >= limits::SEGMENT_UNITS;
-        if used_up {
+        if self.is_used_up() {
+            if self.waiting.begins_before(self.part_start) {
+                // Pictures that come after their sound have no time of their own left.
+                self.frontier = frontier.max(self.part_start + Ticks(1));
+            }
+            self.cut(self.frontier);
             self.close_segment();
         }
     }
 
+    /// The open segment and what waits for its next part hold as much as a segment may.
+    pub fn is_used_up(&self) -> bool {
+        let bytes = self.open.bytes.saturating_add(self.waiting.bytes());
+        let units = self.open.units.saturating_add(self.waiting.units());
+        bytes >= limits::SEGMENT_BYTES || units >= limits::SEGMENT_UNITS
+    }
+
     /// Closes the open part and segment with everything there is.
     pub fn finish(&mut self) {
-        let video = self.video.back().map(Sample::end_at);
-        let audio = self.audio.back().map(Sample::end_at);
+        let video = self.waiting.video.back().map(Sample::end_at);
+        let audio = self.waiting.audio.back().map(Sample::end_at);
         if let Some(end) = video.max(audio) {
             self.advance(end, false, true);
             self.cut(self.frontier);
@@ -183,7 +192,8 @@ impl Segmenter {
     fn part_is_full(&self, sparse: bool) -> bool {
         let duration = self.frontier - self.part_start;
         let least = Ticks(self.part_target.0.saturating_mul(LEAST_PART_PERCENT) / 100);
-        let leading = if sparse || !self.has_video() { &self.audio } else { &self.video };
+        let leading =
+            if sparse || !self.has_video() { &self.waiting.audio } else { &self.waiting.video };
         let spacing = leading.back().map_or(Ticks::ZERO, |sample| self.frontier - sample.at);
         duration >= least && duration + spacing > self.part_target
     }
@@ -196,7 +206,7 @@ impl Segmenter {
             let ends = samples.back().map(Sample::end_at);
             samples.iter().map(|sample| sample.at).chain(ends).filter(within).max()
         };
-        let (video, audio) = (starts(&self.video), starts(&self.audio));
+        let (video, audio) = (starts(&self.waiting.video), starts(&self.waiting.audio));
         let best = if sparse { video.max(audio) } else { video.or(audio) };
         // One sample that is longer than PART-TARGET cannot be split.
         best.unwrap_or(self.frontier)
@@ -212,8 +222,7 @@ impl Segmenter {
         }
         // The first segment has chosen the target when it was closed.
         let longest = self.target().longest_segment();
-        let video = take_before(&mut self.video, end);
-        let audio = take_before(&mut self.audio, end);
+        let (video, audio) = self.waiting.take_before(end);
         let start = std::mem::replace(&mut self.part_start, end);
         let Some(epoch) = self.epoch.clone().filter(|_| !video.is_empty() || !audio.is_empty())
         else {
@@ -261,9 +270,4 @@ impl Segmenter {
     fn target(&self) -> TargetDuration {
         self.target.unwrap_or(self.shape.greatest_target())
     }
-}
-
-fn take_before(samples: &mut VecDeque<Sample>, end: Ticks) -> Vec<Sample> {
-    let count = samples.iter().take_while(|sample| sample.at < end).count();
-    samples.drain(..count).collect()
 }

@@ -11,6 +11,7 @@ use weir_protocol::pool::HeapPool;
 
 use crate::feed::{AUDIO, Feed, Random, VIDEO, nals, seconds};
 
+mod bounds;
 mod gops;
 mod properties;
 mod rare_pictures;
