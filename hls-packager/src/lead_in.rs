@@ -25,7 +25,8 @@ struct Seen {
 impl Seen {
     fn add(&mut self, dts: Ticks) {
         let first = *self.first.get_or_insert(dts);
-        self.span = dts - first;
+        // Times that go back break the timeline no less than those that go on.
+        self.span = self.span.max(dts - first).max(first - dts);
         self.units = self.units.saturating_add(1);
     }
 }

@@ -121,3 +121,20 @@ fn a_lead_in() {
         }
     }
 }
+
+/// Each of them breaks the timeline: held back together, they would be unwound one in the other.
+#[test]
+fn a_lead_in_whose_times_go_back() {
+    let mut packager = Feed::default().packager(Config { prefix: "p".into(), ..Config::default() });
+    for n in 0..1000 {
+        packager.push(&AccessUnit {
+            track: VIDEO,
+            dts: Ticks::from_ms(10_000_000 - 5000 * n),
+            composition_offset: Ticks(0),
+            keyframe: true,
+            payload: nals(&[&[0x65; 5]]),
+        });
+        let msn = packager.window().listed().last().map_or(-1, |segment| segment.msn() as i64);
+        assert!(msn >= n - 2, "{msn} after {n}");
+    }
+}
