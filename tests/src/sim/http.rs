@@ -39,10 +39,10 @@ impl HttpPeer {
         Ok(Answer { status: status(&head), body })
     }
 
-    /// Asks for a live stream; the status if that is none.
+    /// Asks for a live stream.
     ///
     /// # Errors
-    /// When the connection ends before, or the answer is another one.
+    /// When the connection ends before, or the answer is not 200.
     pub async fn flv(mut self, target: &str) -> Result<FlvPeer, Gone> {
         // A body that only the end of the connection ends is the whole of what follows.
         self.ask(target, "1.0").await?;

@@ -60,7 +60,8 @@ pub async fn play_calmly(crowd: Rc<Crowd>, stream: usize, kind: Kind) -> Option<
     let mut watch = Watch::of_all(stream as u8);
     let protocol = if kind == Kind::Rtmp { Protocol::Rtmp } else { Protocol::Http };
     loop {
-        // Not on the core of its publisher.
+        // On the next core after its publisher's, and FLV on the one after that: of two cores, it is
+        // the publisher's own.
         let wire = crowd.wire(stream + 1 + kind as usize, protocol.clone(), Net::Calm);
         let end = match kind {
             Kind::Rtmp => play_rtmp(&crowd, wire, stream, &mut watch).await,

@@ -95,6 +95,9 @@ pub struct Shelf {
     pieces: RefCell<HashMap<String, u64>>,
     /// The URI of each segment, by playlist and sequence number.
     segments: RefCell<HashMap<(String, u64), String>>,
+    /// TARGETDURATION and PART-TARGET, by what the media URIs of a playlist begin with: a stream
+    /// that begins after another has ended at its address has its own.
+    targets: RefCell<HashMap<String, (f64, Option<f64>)>>,
 }
 
 impl Shelf {
@@ -112,7 +115,17 @@ impl Shelf {
             let known = segments.entry((url.to_owned(), msn));
             let known = known.or_insert_with(|| segment.uri.clone());
             assert_eq!(*known, segment.uri, "{url}: segment {msn} has changed");
+            // RFC 8216bis §4.4.3.1.
+            let (duration, target) = (segment.duration, playlist.target_duration);
+            assert!(duration.round() <= target, "{url}: {duration} s above {target} s");
         }
+        let parts = playlist.open_parts.iter().map(|part| &part.uri);
+        let uri = playlist.segments.iter().map(|segment| &segment.uri).chain(parts).next();
+        let Some((prefix, _)) = uri.and_then(|uri| uri.rsplit_once('/')) else { return };
+        let targets = (playlist.target_duration, playlist.part_target);
+        let mut known = self.targets.borrow_mut();
+        let known = known.entry(prefix.to_owned()).or_insert(targets);
+        assert_eq!(*known, targets, "{url}: the target durations have changed");
     }
 }
 
@@ -127,7 +140,8 @@ impl PlaylistWatch {
     /// The next version.
     ///
     /// # Panics
-    /// When a sequence goes back, or a segment has changed.
+    /// When a sequence goes back, a segment or a target duration has changed, or a segment is too
+    /// long.
     pub fn version(&mut self, shelf: &Shelf, url: &str, text: &str) -> Playlist {
         let playlist = Playlist::parse(text);
         shelf.playlist(url, &playlist);

@@ -18,7 +18,7 @@ use weir::limits;
 use weir::stream::Registry;
 use weir_protocol::stream_name::StreamName;
 
-/// What all streams of a simulation may hold: a tenth of what one gets by default.
+/// What all streams of a simulation may hold: an eighth of what Weir may hold by default.
 const MEDIA_BYTES: usize = 128 << 20;
 
 /// Sends wait for a peer that has not taken so much, in bytes: a slow one is to be felt soon.
