@@ -22,7 +22,7 @@ use crate::window::{Window, WindowState};
 /// The *frontier* is the time up to which everything is known: the newest picture's DTS, or the
 /// newest audio frame's where there is no video or video is silent. A sample comes here once the
 /// next one of its track has told its duration. Parts end at pictures; where pictures are further
-/// apart than PART-TARGET, at audio frames.
+/// apart than PART-TARGET, at audio frames, or within one where 85 % needs it.
 #[derive(Debug)]
 pub(crate) struct Segmenter {
     shape: Arc<Shape>,
@@ -147,7 +147,7 @@ impl Segmenter {
             self.cut(frontier);
         }
         if self.is_used_up() {
-            if self.waiting.begins_before(self.part_start) {
+            if self.waiting.first().is_some_and(|first| first < self.part_start) {
                 // Pictures that come after their sound have no time of their own left.
                 self.frontier = frontier.max(self.part_start + Ticks(1));
             }
@@ -191,25 +191,37 @@ impl Segmenter {
     /// The part is long enough, and the next sample would make it too long.
     fn part_is_full(&self, sparse: bool) -> bool {
         let duration = self.frontier - self.part_start;
-        let least = Ticks(self.part_target.0.saturating_mul(LEAST_PART_PERCENT) / 100);
         let leading =
             if sparse || !self.has_video() { &self.waiting.audio } else { &self.waiting.video };
         let spacing = leading.back().map_or(Ticks::ZERO, |sample| self.frontier - sample.at);
-        duration >= least && duration + spacing > self.part_target
+        duration >= self.least_part() && duration + spacing > self.part_target
+    }
+
+    /// What a part has to reach, unless it is the last of its segment.
+    fn least_part(&self) -> Ticks {
+        Ticks(self.part_target.0.saturating_mul(LEAST_PART_PERCENT) / 100)
     }
 
     /// The best end for the open part before the frontier.
     fn boundary(&self, sparse: bool) -> Ticks {
-        let latest = self.part_start + self.part_target;
-        let within = |at: &Ticks| *at > self.part_start && *at <= latest;
+        let (start, latest) = (self.part_start, self.part_start + self.part_target);
+        // No part is empty.
+        let first = self.waiting.first().map_or(start, |first| first.max(start));
+        let within = |at: &Ticks| *at > first && *at <= latest;
         let starts = |samples: &VecDeque<Sample>| {
             let ends = samples.back().map(Sample::end_at);
             samples.iter().map(|sample| sample.at).chain(ends).filter(within).max()
         };
         let (video, audio) = (starts(&self.waiting.video), starts(&self.waiting.audio));
-        let best = if sparse { video.max(audio) } else { video.or(audio) };
-        // One sample that is longer than PART-TARGET cannot be split.
-        best.unwrap_or(self.frontier)
+        let is_long_enough = |at: &Ticks| *at - start >= self.least_part();
+        let best = video.filter(|at| !sparse && is_long_enough(at)).or(video.max(audio));
+        match best {
+            Some(best) if is_long_enough(&best) || !self.waiting.sounds_across(latest) => best,
+            // Sound may go on across the end of a part.
+            Some(_) => latest,
+            // One sample that is longer than PART-TARGET cannot be split.
+            None => self.frontier,
+        }
     }
 
     /// Ends the open part at `end`.

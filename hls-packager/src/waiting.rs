@@ -4,6 +4,9 @@ use weir_protocol::media::Ticks;
 
 use crate::part::Sample;
 
+/// Longer frames fill a hole, or are of no codec that is in use: Opus packets are up to 120 ms.
+const LONGEST_SOUND: Ticks = Ticks::from_ms(120);
+
 /// Samples that wait for the end of their part, and what they hold.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
@@ -31,9 +34,16 @@ impl Waiting {
         taken
     }
 
-    pub fn begins_before(&self, time: Ticks) -> bool {
+    /// When the first of them begins.
+    pub fn first(&self) -> Option<Ticks> {
         let first = [self.video.front(), self.audio.front()];
-        first.into_iter().flatten().any(|sample| sample.at < time)
+        first.into_iter().flatten().map(|sample| sample.at).min()
+    }
+
+    /// There is sound before and after `time`, without a hole.
+    pub fn sounds_across(&self, time: Ticks) -> bool {
+        let across = self.audio.iter().find(|sound| sound.end_at() > time);
+        across.is_some_and(|sound| sound.at < time && sound.end_at() - sound.at <= LONGEST_SOUND)
     }
 
     pub fn bytes(&self) -> u64 {
