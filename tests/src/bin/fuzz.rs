@@ -15,6 +15,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
+        ["-h" | "--help"] => {
+            println!("{USAGE}");
+            ExitCode::SUCCESS
+        }
         ["--target", name, file] => repeat(name, file),
         pairs => run(pairs),
     }
