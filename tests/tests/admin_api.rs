@@ -88,6 +88,45 @@ fn streams_and_clients_are_told_as_they_are() {
     }
 }
 
+/// A connection that publishes and plays at once is told as a publisher, then as what is left of it,
+/// in whatever order it leaves off.
+#[test]
+fn a_publisher_that_plays_is_told_as_what_it_is() {
+    for backend in Backend::ALL {
+        let gateway = Gateway::start(backend, &QUICK);
+        let mut other = gateway.rtmp_client();
+        publish(&mut other, "a");
+        other.send(&frames(1, 0, GOP));
+        let mut both = gateway.rtmp_client();
+        let publishes = both.message_stream;
+        let plays = publishes + 1;
+        let is = |both: &RtmpClient, kind: &str, stream: Value| {
+            wait_until(kind, SOON, || {
+                let client = gateway.client_at("rtmp", both.local_addr())?;
+                (client["kind"] == kind && client["stream"] == stream).then_some(())
+            });
+        };
+        publish(&mut both, "b");
+        is(&both, "publisher", json!("live/b"));
+        let play = |both: &mut RtmpClient| {
+            both.message_stream = plays;
+            assert_eq!(both.ask_to_play("a"), "NetStream.Play.Start");
+            let client = gateway.client_at("rtmp", both.local_addr()).expect("the client");
+            assert_eq!(client["kind"], "publisher", "{client}");
+            assert_eq!(client["stream"], "live/b", "{client}");
+        };
+        play(&mut both);
+        both.command(plays, "closeStream", Vec::new());
+        assert_eq!(both.next_status().as_deref(), Some("NetStream.Play.Stop"));
+        is(&both, "publisher", json!("live/b"));
+        play(&mut both);
+        both.command(publishes, "closeStream", Vec::new());
+        is(&both, "player", json!("live/a"));
+        both.command(plays, "closeStream", Vec::new());
+        is(&both, "connection", Value::Null);
+    }
+}
+
 #[test]
 fn metrics_move() {
     for backend in Backend::ALL {

@@ -21,8 +21,10 @@ pub struct Connection {
     pub peer: SocketAddr,
     pub since: Instant,
     pub conn: io::Transport,
-    pub role: Cell<Role>,
-    pub stream: RefCell<Option<StreamName>>,
+    role: Cell<Role>,
+    stream: RefCell<Option<StreamName>>,
+    /// One connection may publish and, in a role of its own, play.
+    publishes: RefCell<Option<StreamName>>,
     /// `flashVer` or `User-Agent`.
     pub agent: RefCell<Option<String>>,
     /// Wakes the task that sends.
@@ -66,7 +68,7 @@ impl Connection {
     }
 
     pub fn transport(&self) -> Transport {
-        match self.role.get() {
+        match self.role() {
             Role::Rtmp
             | Role::RtmpPublisher
             | Role::RtmpPlayer
@@ -83,7 +85,26 @@ impl Connection {
         }
     }
 
-    /// From now on the connection stands for a publisher or player of `stream`.
+    /// What the connection is to others. One that publishes is a publisher, whatever it plays.
+    pub fn role(&self) -> Role {
+        let publishes = self.publishes.borrow().is_some();
+        if publishes { Role::RtmpPublisher } else { self.role.get() }
+    }
+
+    /// The stream that goes with the role.
+    pub fn stream(&self) -> Option<StreamName> {
+        self.publishes.borrow().clone().or_else(|| self.stream.borrow().clone())
+    }
+
+    pub fn begin_publish(&self, stream: &StreamName) {
+        *self.publishes.borrow_mut() = Some(stream.clone());
+    }
+
+    pub fn end_publish(&self) {
+        *self.publishes.borrow_mut() = None;
+    }
+
+    /// From now on the connection stands for a player of `stream`, or for a relay.
     pub fn take_role(&self, role: Role, stream: &StreamName) {
         self.role.set(role);
         *self.stream.borrow_mut() = Some(stream.clone());
@@ -165,6 +186,7 @@ impl Connections {
             conn,
             role: Cell::new(role),
             stream: RefCell::default(),
+            publishes: RefCell::default(),
             agent: RefCell::default(),
             news: Notify::new(),
             wake_at: Cell::new(None),

@@ -124,7 +124,7 @@ fn publisher_info(publisher: &Publisher) -> PublisherInfo {
 
 fn client_info(core: &Core, connection: &Connection) -> ClientInfo {
     let transport = connection.transport().value();
-    let (kind, protocol) = match connection.role.get() {
+    let (kind, protocol) = match connection.role() {
         Role::Rtmp | Role::RtmpWaiting => (ClientKind::Connection, transport),
         Role::RtmpPublisher => (ClientKind::Publisher, transport),
         Role::RtmpPlayer => (ClientKind::Player, transport),
@@ -139,7 +139,7 @@ fn client_info(core: &Core, connection: &Connection) -> ClientInfo {
         kind,
         protocol,
         address: connection.peer,
-        stream: connection.stream.borrow().clone(),
+        stream: connection.stream(),
         since: wall_clock(connection.since),
         bytes_in: connection.conn.received().bytes,
         bytes_out: connection.conn.sent().bytes,

@@ -315,7 +315,7 @@ impl Core {
             self.end(&stream, now);
         }
         self.connections.for_each(|connection| {
-            if matches!(connection.role.get(), Role::Rtmp | Role::RtmpWaiting | Role::Pull) {
+            if matches!(connection.role(), Role::Rtmp | Role::RtmpWaiting | Role::Pull) {
                 // It neither publishes nor plays here, so there is nothing to wait for.
                 connection.close(Closed::Stopping);
             }

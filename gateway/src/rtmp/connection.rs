@@ -13,7 +13,7 @@ use super::shared::{Shared, Wishes};
 use super::tls;
 use crate::clock;
 use crate::core::Core;
-use crate::core::connection::{Connection, Role};
+use crate::core::connection::Connection;
 use crate::io::Batch;
 use crate::limits;
 use crate::metrics::{Closed, Label, Refused};
@@ -110,7 +110,7 @@ async fn handle(
         Event::Unpublish { .. } => {
             if let Some(publishing) = publishing.take() {
                 publishing.leave(core);
-                connection.leave_role(Role::Rtmp);
+                connection.end_publish();
             }
         }
         Event::Play { message_stream, name, query } => {

@@ -110,11 +110,10 @@ impl Publishing {
         };
         let (stream, claim) = core.claim(&name, publisher, now).await?;
         tracing::info!(stream = %name, peer = %connection.peer, "publish begins");
-        let role = match role {
-            PublisherRole::Publisher => Role::RtmpPublisher,
-            PublisherRole::Pull => Role::Pull,
-        };
-        connection.take_role(role, &name);
+        match role {
+            PublisherRole::Publisher => connection.begin_publish(&name),
+            PublisherRole::Pull => connection.take_role(Role::Pull, &name),
+        }
         Ok(Self {
             tally: Tally::begin(&stream),
             stream,

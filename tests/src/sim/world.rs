@@ -114,7 +114,7 @@ impl World {
             let streams: Vec<_> = core.streams().iter().map(|stream| stream.name.clone()).collect();
             let mut connections = Vec::new();
             core.connections.for_each(|connection| {
-                connections.push((connection.peer, connection.role.get()));
+                connections.push((connection.peer, connection.role()));
             });
             format!("core {}: streams {streams:?}, connections {connections:?}\n", core.id.0)
         };
