@@ -166,8 +166,13 @@ pub const PUBLISH_CONNECT: Duration = Duration::from_secs(10);
 /// `weir publish` gives up on a server that takes nothing for so long.
 pub const PUBLISH_STALL: Duration = Duration::from_secs(20);
 
-/// Codecs of one publisher that operators are told of as unknown. Encoders have one or two.
-pub const UNKNOWN_CODECS: usize = 8;
+/// Things that one publisher sends in vain and operators are told of: its tracks, of which there are
+/// 16, and the codecs and track numbers beyond. Encoders have one or two.
+pub const LOSSES: usize = 24;
+
+/// Messages of a track that come to nothing before the log tells of a configuration or a keyframe that
+/// is missing: a second of pictures. Publishers that join a running stream send as much before.
+pub const LOSS_MESSAGES: u32 = 25;
 
 /// `User-Agent` and `flashVer` are kept this far, for the API.
 pub const AGENT_CHARS: usize = 200;

@@ -146,7 +146,7 @@ impl From<SkipReason> for Skipped {
             SkipReason::Malformed => Self::Malformed,
             SkipReason::Unknown => Self::Unknown,
             SkipReason::UnsupportedCodec(_) => Self::UnsupportedCodec,
-            SkipReason::TooManyTracks => Self::TooManyTracks,
+            SkipReason::TooManyTracks | SkipReason::TrackNumber(_) => Self::TooManyTracks,
             SkipReason::BadConfiguration(_) => Self::BadConfiguration,
             SkipReason::NoConfiguration => Self::NoConfiguration,
             SkipReason::NoKeyframe => Self::NoKeyframe,

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use weir_protocol::flv::{CodecId, Demuxer, Event, SkipReason, TagKind};
-use weir_protocol::media::{TrackId, TrackKind};
+use weir_protocol::flv::{Demuxer, Event, Skipped, TagKind};
+use weir_protocol::media::TrackKind;
 use weir_protocol::stream_name::{Query, StreamName};
 
 use super::tally::Tally;
@@ -14,6 +14,7 @@ use crate::core::connection::{Connection, Role};
 use crate::core::{ClaimError, Core};
 use crate::metrics::{MediaKind, Refused};
 use crate::relay;
+use crate::stream::left_out::LeftOut;
 use crate::stream::owner::PublisherRole;
 use crate::stream::registry::Heard;
 use crate::stream::{Publisher, Stream};
@@ -26,8 +27,6 @@ pub struct Publishing {
     heard: Heard,
     demuxer: Demuxer,
     tally: Tally,
-    /// Of the tracks that the session has declared.
-    kinds: Vec<(TrackId, TrackKind)>,
 }
 
 /// Status code and sentence for an encoder that was refused.
@@ -121,7 +120,6 @@ impl Publishing {
             generation: claim.generation,
             heard: claim.heard,
             demuxer: Demuxer::default(),
-            kinds: Vec::new(),
         })
     }
 
@@ -133,6 +131,10 @@ impl Publishing {
         }
         let now = clock::now();
         self.heard.note(now);
+        if kind != TagKind::Script {
+            let bytes = body.len() as u64;
+            self.stream.with_owner(|owner| owner.meters.bytes_in += bytes);
+        }
         self.demuxer.push(kind, timestamp_ms, body, &mut *core.pool.borrow_mut());
         while let Some(event) = self.demuxer.poll() {
             self.count(core, &event);
@@ -148,35 +150,29 @@ impl Publishing {
         core.flush(&self.stream);
     }
 
-    fn count(&mut self, core: &Core, event: &Event) {
+    fn count(&self, core: &Core, event: &Event) {
         let counters = &core.counters;
         match event {
             Event::Unit(unit) => {
-                let video = self.kinds.contains(&(unit.track, TrackKind::Video));
-                let kind = if video { MediaKind::Video } else { MediaKind::Audio };
+                let kind = match unit.track.kind() {
+                    TrackKind::Video => MediaKind::Video,
+                    TrackKind::Audio => MediaKind::Audio,
+                };
                 counters.access_units.of(kind).increment();
             }
-            Event::Skipped(reason) => {
-                counters.skipped.of((*reason).into()).increment();
-                if let SkipReason::UnsupportedCodec(codec) = reason {
-                    self.note_unknown(*codec);
-                }
+            Event::Skipped(skipped) => {
+                counters.skipped.of(skipped.reason.into()).increment();
+                self.note_loss(*skipped);
             }
-            Event::Track(track) => {
-                let declared = (track.id, track.kind());
-                if !self.kinds.contains(&declared) {
-                    self.kinds.push(declared);
-                }
-            }
-            Event::Metadata(_) | Event::Color(..) | Event::NewTimeline => {}
+            Event::Track(_) | Event::Metadata(_) | Event::Color(..) | Event::NewTimeline => {}
         }
     }
 
     /// One line in the log, whatever number of frames is dropped.
-    fn note_unknown(&self, codec: CodecId) {
-        let is_news = self.stream.with_owner(|owner| owner.unknown_codecs.note(codec));
-        if is_news == Some(true) {
-            tracing::warn!(stream = %self.stream.name, %codec, "left out: Weir does not know this codec");
+    fn note_loss(&self, skipped: Skipped) {
+        let news = self.stream.with_owner(|owner| owner.losses.note(skipped)).flatten();
+        if let Some(LeftOut { kind, track, codec, reason, .. }) = news {
+            tracing::warn!(stream = %self.stream.name, kind, track, codec, "left out: {reason}");
         }
     }
 

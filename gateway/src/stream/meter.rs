@@ -8,8 +8,8 @@ use super::track_set::TrackSet;
 
 #[derive(Default)]
 pub struct Meters {
+    /// Media as the publishers sent it, whatever becomes of it.
     pub bytes_in: u64,
-    pub units_in: u64,
     tracks: Vec<Meter>,
     /// Decoding time of the newest video keyframe and the distance to the one before.
     keyframe: Option<Ticks>,
@@ -35,8 +35,6 @@ pub struct Rate {
 impl Meters {
     pub fn count(&mut self, unit: &AccessUnit, tracks: &TrackSet) {
         let bytes = unit.payload.len() as u64;
-        self.bytes_in += bytes;
-        self.units_in += 1;
         let meter = match self.tracks.iter_mut().position(|meter| meter.id == unit.track) {
             Some(index) => &mut self.tracks[index],
             None => {

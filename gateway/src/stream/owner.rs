@@ -10,7 +10,7 @@ use weir_protocol::media::{AccessUnit, Repairs, Ticks, Track, TrackId};
 
 use super::gate::{Flow, Gate};
 use super::left_out;
-use super::left_out::{LeftOut, UnknownCodecs};
+use super::left_out::{LeftOut, Losses};
 use super::log::{Item, Log};
 use super::meter::Meters;
 use super::track_set::{Colors, SharedTracks, TrackSet};
@@ -33,7 +33,7 @@ pub struct Owner {
     /// Of the session that publishes.
     pub repairs: Repairs,
     /// Of the session that publishes.
-    pub unknown_codecs: UnknownCodecs,
+    pub losses: Losses,
     packager: Packager,
     gate: Gate,
     /// The session has sent its first access unit.
@@ -104,7 +104,7 @@ impl Owner {
             followers: Vec::new(),
             meters: Meters::default(),
             repairs: Repairs::default(),
-            unknown_codecs: UnknownCodecs::default(),
+            losses: Losses::default(),
             packager,
             gate: Gate::default(),
             heard: false,
@@ -122,7 +122,7 @@ impl Owner {
         self.publisher = Some(publisher);
         self.gate = Gate::default();
         self.heard = false;
-        self.unknown_codecs = UnknownCodecs::default();
+        self.losses = Losses::default();
         self.metadata = Metadata::default();
         self.colors.clear();
         if self.timeline.last.is_some() {
@@ -139,6 +139,7 @@ impl Owner {
             Event::Track(track) => self.gate.declare(track),
             Event::Unit(unit) => {
                 self.anchor_wall_clock();
+                self.losses.heal(unit.track);
                 self.gate.push(unit);
             }
             Event::Color(track, color) => self.take_color(track, color, items),
@@ -196,7 +197,7 @@ impl Owner {
 
     /// What the publisher sends and players do not get.
     pub fn left_out(&mut self) -> Vec<LeftOut> {
-        left_out::list(&self.unknown_codecs, &self.tracks, &self.packager.window())
+        left_out::list(&self.losses, &self.tracks, &self.packager.window())
     }
 
     pub fn tracks(&self) -> &SharedTracks {

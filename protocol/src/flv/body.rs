@@ -128,7 +128,8 @@ const SOUND_MP3_8_KHZ: u8 = 14;
 /// What one track gets from a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Message {
-    pub(super) track: TrackId,
+    /// As the publisher numbers the tracks of one kind.
+    pub(super) index: u8,
     pub(super) codec: Codec,
     pub(super) part: Part,
 }
@@ -193,7 +194,7 @@ fn video(
         body_type::SEQUENCE_END => return Ok(()),
         _ => return Err(SkipReason::Unknown),
     };
-    each(Ok(Message { track: track_id(TrackKind::Video, 0)?, codec, part }));
+    each(Ok(Message { index: 0, codec, part }));
     Ok(())
 }
 
@@ -221,7 +222,7 @@ fn audio(
             data: body,
         }
     };
-    each(Ok(Message { track: track_id(TrackKind::Audio, 0)?, codec, part }));
+    each(Ok(Message { index: 0, codec, part }));
     Ok(())
 }
 
@@ -255,7 +256,7 @@ impl Enhanced {
             | (body_type::MPEG2TS_SEQUENCE_START, TrackKind::Video) => return Ok(None),
             _ => return Err(SkipReason::Unknown),
         };
-        Ok(Some(Message { track: track_id(self.kind, index)?, codec, part }))
+        Ok(Some(Message { index, codec, part }))
     }
 }
 
@@ -373,9 +374,9 @@ fn take(body: &mut Bytes, len: u64) -> Result<Bytes, SkipReason> {
 }
 
 /// Video tracks are even, audio tracks odd, so a track keeps its number whatever else comes.
-fn track_id(kind: TrackKind, index: u8) -> Result<TrackId, SkipReason> {
+pub(super) fn track_id(kind: TrackKind, index: u8) -> Result<TrackId, SkipReason> {
     if index >= MAX_TRACKS_PER_KIND {
-        return Err(SkipReason::TooManyTracks);
+        return Err(SkipReason::TrackNumber(index));
     }
     Ok(TrackId(index << 1 | u8::from(kind == TrackKind::Audio)))
 }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::body::{self, Message, Part};
-use super::{ColorInfo, Metadata, SkipReason, TagKind};
+use super::body::{self, Codec, Message, Part};
+use super::{ColorInfo, Metadata, SkipReason, Skipped, TagKind};
 use crate::media::normalise::{Arrival, Normaliser, Repairs};
 use crate::media::{AccessUnit, Ticks, Track, TrackId, TrackKind};
 use crate::pool::Pool;
@@ -24,7 +24,7 @@ pub enum Event {
     /// The encoder started its clock again: a discontinuity for players, though the timeline and
     /// the tracks go on.
     NewTimeline,
-    Skipped(SkipReason),
+    Skipped(Skipped),
 }
 
 /// Turns audio, video and script bodies of one publisher into access units on one timeline.
@@ -60,9 +60,12 @@ impl Demuxer {
             TagKind::Audio => TrackKind::Audio,
         };
         body::parse(kind, body, &mut |message| {
-            let done = message.and_then(|message| self.message(message, timestamp_ms, pool));
+            let of = message.as_ref().ok().map(|message| (message.index, message.codec));
+            let done = message.and_then(|message| self.message(kind, message, timestamp_ms, pool));
             if let Err(reason) = done {
-                self.events.push_back(Event::Skipped(reason));
+                let track = of.and_then(|(index, _)| body::track_id(kind, index).ok());
+                let codec = of.map(|(_, codec)| codec.name());
+                self.events.push_back(Event::Skipped(Skipped { kind, track, codec, reason }));
             }
         });
     }
@@ -73,16 +76,18 @@ impl Demuxer {
 
     fn message(
         &mut self,
+        kind: TrackKind,
         message: Message,
         timestamp_ms: u32,
         pool: &mut impl Pool,
     ) -> Result<(), SkipReason> {
-        let track = self.track(&message).ok_or(SkipReason::TooManyTracks)?;
+        let id = body::track_id(kind, message.index)?;
+        let track = self.track(id, message.codec).ok_or(SkipReason::TooManyTracks)?;
         let (called_keyframe, composition_offset, fraction, data) = match message.part {
             Part::Configuration(record) => return track.configure(&record),
             Part::Metadata(body) => {
                 let color = ColorInfo::parse(&body).ok_or(SkipReason::Unknown)?;
-                self.events.push_back(Event::Color(message.track, color));
+                self.events.push_back(Event::Color(id, color));
                 return Ok(());
             }
             Part::Frame { called_keyframe, composition_offset, fraction, data } => {
@@ -92,13 +97,13 @@ impl Demuxer {
         let frame = track.frame(data, called_keyframe, pool)?;
         let announcement = track.announcement();
         let arrival = Arrival { timestamp_ms, fraction, samples: frame.samples };
-        let stamp = self.normaliser.stamp(message.track, arrival);
+        let stamp = self.normaliser.stamp(id, arrival);
         if stamp.new_timeline {
             self.events.push_back(Event::NewTimeline);
         }
         self.events.extend(announcement.map(Event::Track));
         self.events.push_back(Event::Unit(AccessUnit {
-            track: message.track,
+            track: id,
             dts: stamp.dts,
             composition_offset,
             keyframe: frame.keyframe,
@@ -107,13 +112,13 @@ impl Demuxer {
         Ok(())
     }
 
-    /// The track of a message, begun anew when its codec is another one than before.
-    fn track(&mut self, message: &Message) -> Option<&mut TrackState> {
-        if !self.tracks.iter().any(|track| track.id() == message.track) {
-            self.tracks.push(TrackState::new(message.track, message.codec));
+    /// The track, begun anew when its codec is another one than before.
+    fn track(&mut self, id: TrackId, codec: Codec) -> Option<&mut TrackState> {
+        if !self.tracks.iter().any(|track| track.id() == id) {
+            self.tracks.push(TrackState::new(id, codec));
         }
-        let track = self.tracks.iter_mut().find(|track| track.id() == message.track)?;
-        track.use_codec(message.codec);
+        let track = self.tracks.iter_mut().find(|track| track.id() == id)?;
+        track.use_codec(codec);
         Some(track)
     }
 }

@@ -16,7 +16,7 @@ pub use color_info::{ColorInfo, MASTERING};
 pub use demux::{Demuxer, Event};
 pub use metadata::Metadata;
 pub use mux::{UnitHeader, metadata, sequence_header, timestamp_ms, unit_header};
-pub use skip::{CodecId, SkipReason};
+pub use skip::{CodecId, SkipReason, Skipped};
 pub use tag::{
     Error, FILE_HEADER_BYTES, FileReader, TAG_HEADER_BYTES, Tag, TagKind, file_header, tag_header,
     tag_trailer,

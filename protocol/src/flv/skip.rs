@@ -2,8 +2,21 @@ use std::fmt;
 
 use bytes::TryGetError;
 
+use super::body::Codec;
 use crate::codec;
 use crate::codec::nal::Unusable;
+use crate::media::{TrackId, TrackKind};
+
+/// A message, or one track's share of it, that gave no access unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    pub kind: TrackKind,
+    /// `None` of a message that does not get so far as to name a track that can be taken in.
+    pub track: Option<TrackId>,
+    /// A short name as that of [`codec::CodecConfig::name`]; `None` where it could not be read.
+    pub codec: Option<&'static str>,
+    pub reason: SkipReason,
+}
 
 /// Why a message gave no access unit. None of these ends a publish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +31,8 @@ pub enum SkipReason {
     UnsupportedCodec(CodecId),
     #[error("more tracks than supported")]
     TooManyTracks,
+    #[error("track number {0} is higher than supported")]
+    TrackNumber(u8),
     #[error(transparent)]
     BadConfiguration(#[from] codec::Error),
     #[error("frame before its codec configuration")]
@@ -39,7 +54,7 @@ impl SkipReason {
             Self::Malformed => "malformed",
             Self::Unknown => "unknown",
             Self::UnsupportedCodec(_) => "unsupported_codec",
-            Self::TooManyTracks => "too_many_tracks",
+            Self::TooManyTracks | Self::TrackNumber(_) => "too_many_tracks",
             Self::BadConfiguration(_) => "bad_configuration",
             Self::NoConfiguration => "no_configuration",
             Self::NoKeyframe => "no_keyframe",
@@ -86,6 +101,24 @@ impl fmt::Display for CodecId {
             Self::Audio(11) => f.write_str("Speex audio"),
             Self::Audio(id) => write!(f, "audio codec {id}"),
             Self::FourCc(four_cc) => write!(f, "codec '{}'", four_cc.escape_ascii()),
+        }
+    }
+}
+
+impl Codec {
+    /// As [`codec::CodecConfig::name`], which is not known before there is a configuration.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Avc => "h264",
+            Self::Hevc => "hevc",
+            Self::Av1 => "av1",
+            Self::Vp9 => "vp9",
+            Self::Aac => "aac",
+            Self::Mp3 => "mp3",
+            Self::Opus => "opus",
+            Self::Flac => "flac",
+            Self::Ac3 => "ac3",
+            Self::Eac3 => "eac3",
         }
     }
 }

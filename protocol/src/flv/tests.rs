@@ -29,7 +29,7 @@ fn describe(event: Event) -> String {
         }
         Event::Color(track, color) => format!("color {} {:?}", track.0, color.primaries),
         Event::NewTimeline => "new timeline".to_owned(),
-        Event::Skipped(reason) => format!("skipped: {reason}"),
+        Event::Skipped(skipped) => format!("skipped: {}", skipped.reason),
     }
 }
 

@@ -15,6 +15,11 @@ impl TrackId {
             TrackKind::Audio => Self(1),
         }
     }
+
+    #[must_use]
+    pub const fn kind(self) -> TrackKind {
+        if self.0 & 1 == 0 { TrackKind::Video } else { TrackKind::Audio }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 use bytes::Bytes;
 
 use super::*;
-use crate::media::Ticks;
+use crate::media::{Ticks, TrackId, TrackKind};
 use crate::pool::{HeapRegion, Pool};
 
 #[test]
@@ -224,7 +224,13 @@ fn a_full_pool_costs_the_frame_only() {
     let mut demuxer = Demuxer::default();
     let annex_b = format!("1701000000 {} 000001 6588", SPS_PPS.replace("00000017", "00000001"));
     demuxer.push(TagKind::Video, 0, hex(&annex_b).into(), &mut Full);
-    assert_eq!(demuxer.poll(), Some(Event::Skipped(SkipReason::PoolExhausted)));
+    let skipped = Skipped {
+        kind: TrackKind::Video,
+        track: Some(TrackId(0)),
+        codec: Some("h264"),
+        reason: SkipReason::PoolExhausted,
+    };
+    assert_eq!(demuxer.poll(), Some(Event::Skipped(skipped)));
 }
 
 #[test]

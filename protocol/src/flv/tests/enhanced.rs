@@ -183,7 +183,7 @@ fn tracks_and_extensions_of_enhanced_rtmp_v2_are_read() {
             "track 0 avc1.4d401f",
             "unit 0 key at 40 +0 of 6",
             "skipped: codec 'vvc1' is not supported",
-            "skipped: more tracks than supported",
+            "skipped: track number 9 is higher than supported",
             "unit 0 at 81 +0 of 6",
             "skipped: message is cut off",
             "skipped: message of an unknown type",
@@ -196,7 +196,9 @@ fn tracks_and_extensions_of_enhanced_rtmp_v2_are_read() {
 #[test]
 fn tracks_of_a_body_are_bounded() {
     let told = demux(&[&format!("v96 13 68766331 {}", "c8000000".repeat(1000))]);
-    assert_eq!(told, ["skipped: more tracks than supported"; 9]);
+    let (last, entries) = told.split_last().expect("some are told");
+    assert_eq!(entries, ["skipped: track number 200 is higher than supported"; 8]);
+    assert_eq!(last, "skipped: more tracks than supported");
 }
 
 /// An offset is less than a millisecond, and several are not added up.
@@ -229,4 +231,29 @@ fn a_codec_change_begins_the_track_anew() {
             "unit 1 key at 160 +0 of 1",
         ],
     );
+}
+
+/// What is skipped is told as the track that it would have been.
+#[test]
+fn what_is_skipped_has_a_name() {
+    for config in mux::configurations() {
+        assert_eq!(body::Codec::from(&config).name(), config.name());
+    }
+    let skipped = |kind, body: &str| {
+        let mut demuxer = Demuxer::default();
+        demuxer.push(kind, 0, hex(body).into(), &mut HeapPool::default());
+        let Some(Event::Skipped(Skipped { kind, track, codec, reason })) = demuxer.poll() else {
+            panic!("{body} is of use")
+        };
+        format!("{kind:?} {:?} {codec:?} {}", track.map(|track| track.0), reason.label())
+    };
+    for (kind, body, expected) in [
+        (TagKind::Video, "96 00 68766331 09 00", "Video None Some(\"hevc\") too_many_tracks"),
+        (TagKind::Video, "96 01 61766331 02 000000 00", "Video Some(4) Some(\"h264\") empty"),
+        (TagKind::Audio, "af0121", "Audio Some(1) Some(\"aac\") no_configuration"),
+        (TagKind::Audio, "af", "Audio None None malformed"),
+        (TagKind::Audio, "b2", "Audio None None unsupported_codec"),
+    ] {
+        assert_eq!(skipped(kind, body), expected);
+    }
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::codec::{CodecConfig, aac, ac3, av1, avc, flac, hevc, mp3, opus, vp9};
 use crate::media::{AccessUnit, Ticks, Track, TrackId};
 
-fn configurations() -> Vec<CodecConfig> {
+pub(super) fn configurations() -> Vec<CodecConfig> {
     let av1_keyframe = hex(AV1_KEYFRAME);
     let vp9_keyframe = hex(VP9_KEYFRAME);
     vec![
