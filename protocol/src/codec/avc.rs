@@ -5,7 +5,7 @@ mod sps;
 use bytes::Bytes;
 
 use super::nal::{AnnexB, LengthSize, put_sets, take_set};
-use super::{Error, nal};
+use super::{Error, nal, sei};
 pub use nal::{NalUnits, nal_units};
 use sps::Sps;
 
@@ -27,9 +27,6 @@ pub mod nal_type {
         unit.first().map(|byte| byte & 0x1f)
     }
 }
-
-/// SEI message: recovery point (H.264 §D.1.8).
-const SEI_RECOVERY_POINT: u8 = 6;
 
 /// A parsed avcC. Parameter sets are NAL units without length or start code.
 ///
@@ -152,11 +149,12 @@ impl Config {
 /// keyframe and marks as a recovery point (periodic intra refresh).
 #[must_use]
 pub fn is_keyframe(payload: &[u8], called_keyframe: bool) -> bool {
-    let is_recovery_point = |unit: &&[u8]| {
-        nal_type::of(unit) == Some(nal_type::SEI) && unit.get(1) == Some(&SEI_RECOVERY_POINT)
+    let is_recovery_point = |unit: &[u8]| {
+        let messages = unit.get(1..).filter(|_| nal_type::of(unit) == Some(nal_type::SEI));
+        messages.is_some_and(|messages| sei::has(messages, sei::RECOVERY_POINT))
     };
     nal_units(payload).any(|unit| nal_type::of(unit) == Some(nal_type::IDR))
-        || called_keyframe && nal_units(payload).any(|unit| is_recovery_point(&unit))
+        || called_keyframe && nal_units(payload).any(is_recovery_point)
 }
 
 /// Whether the access unit holds a slice: others carry only parameter sets or SEI.

@@ -6,8 +6,8 @@ use std::fmt::Write;
 
 use bytes::Bytes;
 
-use super::Error;
 use super::nal::{AnnexB, LengthSize, nal_units, put_sets, take_set};
+use super::{Error, sei};
 use sps::Sps;
 
 /// NAL unit types (H.265 table 7-1).
@@ -193,11 +193,17 @@ impl Config {
     }
 }
 
-/// Whether a player can start at this access unit: an intra random access point.
+/// Whether a player can start at this access unit: an intra random access point, or a recovery point as
+/// for AVC.
 #[must_use]
-pub fn is_keyframe(payload: &[u8]) -> bool {
-    nal_units(payload)
-        .any(|unit| matches!(nal_type::of(unit), Some(nal_type::BLA_W_LP..=nal_type::LAST_IRAP)))
+pub fn is_keyframe(payload: &[u8], called_keyframe: bool) -> bool {
+    let is_irap =
+        |unit: &[u8]| matches!(nal_type::of(unit), Some(nal_type::BLA_W_LP..=nal_type::LAST_IRAP));
+    let is_recovery_point = |unit: &[u8]| {
+        let messages = unit.get(2..).filter(|_| nal_type::of(unit) == Some(nal_type::PREFIX_SEI));
+        messages.is_some_and(|messages| sei::has(messages, sei::RECOVERY_POINT))
+    };
+    nal_units(payload).any(is_irap) || called_keyframe && nal_units(payload).any(is_recovery_point)
 }
 
 /// Whether the access unit holds a slice: others carry only parameter sets or SEI.

@@ -15,6 +15,7 @@ pub mod hevc;
 pub mod mp3;
 pub mod nal;
 pub mod opus;
+mod sei;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod vp9;

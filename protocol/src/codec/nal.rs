@@ -172,17 +172,16 @@ fn rewrite<'a>(
 
 /// A NAL unit's RBSP: without the emulation prevention bytes (H.264 §7.4.1.1).
 pub(super) fn rbsp(unit: &[u8]) -> Vec<u8> {
+    rbsp_bytes(unit).collect()
+}
+
+pub(super) fn rbsp_bytes(unit: &[u8]) -> impl Iterator<Item = u8> {
     let mut zeros = 0_u8;
-    let mut rbsp = Vec::with_capacity(unit.len());
-    for byte in unit {
-        if zeros >= 2 && *byte == 3 {
-            zeros = 0;
-            continue;
-        }
+    unit.iter().copied().filter(move |byte| {
+        let prevents_emulation = zeros >= 2 && *byte == 3;
         zeros = if *byte == 0 { zeros.saturating_add(1) } else { 0 };
-        rbsp.push(*byte);
-    }
-    rbsp
+        !prevents_emulation
+    })
 }
 
 /// Copies parameter sets into `record` behind 16-bit lengths and tells where each lies.

@@ -279,15 +279,57 @@ fn mp3_headers_are_read() {
 }
 
 #[test]
-fn avc_keyframes_are_idr_or_marked_recovery_points() {
+fn keyframes_are_idr_or_marked_recovery_points() {
     let table = [
         ("00000002 6588", false, true),
         ("00000002 4188", true, false),
-        ("00000003 060601 00000002 4188", true, true),
-        ("00000003 060601 00000002 4188", false, false),
+        ("00000005 06060184 80 00000002 4188", true, true),
+        ("00000005 06060184 80 00000002 4188", false, false),
     ];
     for (payload, called, expected) in table {
         assert_eq!(avc::is_keyframe(&hex(payload), called), expected, "{payload}");
+    }
+    let table = [
+        ("00000003 260188", false, true),
+        ("00000003 020188", true, false),
+        ("00000006 4e01060184 80 00000003 020188", true, true),
+        ("00000006 4e01060184 80 00000003 020188", false, false),
+        // A suffix SEI message is another list.
+        ("00000003 020188 00000006 5001060184 80", true, false),
+    ];
+    for (payload, called, expected) in table {
+        assert_eq!(hevc::is_keyframe(&hex(payload), called), expected, "{payload}");
+    }
+}
+
+#[test]
+fn a_recovery_point_may_stand_anywhere_in_its_sei() {
+    let table = [
+        ("060184 80", true),
+        // Behind a buffering period and a picture timing; behind one of 255 and more bytes.
+        ("0003112233 0104aabbccdd 060184 80", true),
+        (&*format!("05ff01{} 060184 80", "ab".repeat(256)), true),
+        (&*format!("ff04ff00{} 060184 80", "06".repeat(255)), true),
+        // Emulation prevention bytes are not counted in payloadSize.
+        ("010500000300000301 060184 80", true),
+        ("010700000300000301 060184 80", false),
+        // Within another message; cut off; none at all; and more of them than anybody sends.
+        ("0103060184 80", false),
+        ("0109060184 80", false),
+        ("06", false),
+        ("", false),
+        (&*format!("{} 060184 80", "0100".repeat(1000)), false),
+    ];
+    for (messages, expected) in table {
+        for head in ["06", "4e01"] {
+            let unit = hex(&format!("{head}{messages}"));
+            let payload = [&(unit.len() as u32).to_be_bytes()[..], &unit].concat();
+            let found = match head {
+                "06" => avc::is_keyframe(&payload, true),
+                _ => hevc::is_keyframe(&payload, true),
+            };
+            assert_eq!(found, expected, "{head} {messages}");
+        }
     }
 }
 
@@ -331,7 +373,7 @@ fn no_bytes_make_a_parser_panic() {
         let _ = opus::packet_samples(&bytes);
         let _ = mp3::samples(&bytes);
         let _ = avc::is_keyframe(&bytes, true);
-        let _ = hevc::is_keyframe(&bytes);
+        let _ = hevc::is_keyframe(&bytes, true);
         let _ = av1::is_keyframe(&bytes);
         let _ = av1::without_temporal_delimiter(bytes.into());
     }

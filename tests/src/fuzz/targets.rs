@@ -131,7 +131,7 @@ fn codec(input: &[u8]) {
     let _ = ac3::samples(input);
     let _ = ColorInfo::parse(input);
     let _ = (avc::is_keyframe(input, true), avc::has_picture(input));
-    let _ = (hevc::is_keyframe(input), hevc::has_picture(input));
+    let _ = (hevc::is_keyframe(input, true), hevc::has_picture(input));
     let _ = (av1::is_keyframe(input), av1::has_picture(input), vp9::is_keyframe(input));
     let _ = (aac::without_adts(bytes.clone()), av1::without_temporal_delimiter(bytes.clone()));
     for size in [nal::LengthSize::One, nal::LengthSize::Two, nal::LengthSize::Four] {

@@ -170,7 +170,9 @@ impl TrackState {
     fn kind_of(&self, payload: &[u8], called_keyframe: bool) -> (bool, bool) {
         match self.codec {
             Codec::Avc => (avc::is_keyframe(payload, called_keyframe), avc::has_picture(payload)),
-            Codec::Hevc => (hevc::is_keyframe(payload), hevc::has_picture(payload)),
+            Codec::Hevc => {
+                (hevc::is_keyframe(payload, called_keyframe), hevc::has_picture(payload))
+            }
             Codec::Av1 => (av1::is_keyframe(payload), av1::has_picture(payload)),
             Codec::Vp9 => (vp9::is_keyframe(payload), true),
             _ => (true, true),

@@ -108,6 +108,20 @@ fn frames_wait_for_configuration_and_keyframe() {
     );
 }
 
+/// Gradual decoder refresh: no IDR picture, only points from which a picture is whole in the end.
+#[test]
+fn a_stream_of_recovery_points_starts() {
+    let refresh = "v1701000000 0000000a 06 010411223344 060184 00000002 4188";
+    check(
+        &[&format!("v1700000000{AVCC}"), "v2701000000 00000002 4188", refresh],
+        &[
+            "skipped: frame before the first keyframe",
+            "track 0 avc1.4d401f",
+            "unit 0 key at 0 +0 of 20",
+        ],
+    );
+}
+
 #[test]
 fn parameter_sets_in_band_supply_the_configuration() {
     let keyframe = format!("v1701000000{SPS_PPS} 00000002 6588");
