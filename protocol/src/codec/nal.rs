@@ -128,7 +128,8 @@ pub enum Unusable {
 /// The payload form of an access unit: 4-byte lengths, no empty NAL units, nothing behind the last.
 ///
 /// A body that is in this form already is returned as it is; others, with shorter lengths, empty
-/// units, a cut-off tail or Annex B start codes, are rewritten into the pool.
+/// units, a cut-off tail or Annex B start codes, in place of lengths or behind them, are rewritten into
+/// the pool.
 ///
 /// # Errors
 /// When no NAL unit is left, or the pool has no room.
@@ -138,19 +139,26 @@ pub fn to_payload(
     pool: &mut impl Pool,
 ) -> Result<Bytes, Unusable> {
     let units = NalUnits { rest: &body, length_size };
-    let (mut walk, mut empty_units) = (units.clone(), false);
+    let (mut walk, mut odd_units) = (units.clone(), false);
     while let Some(unit) = walk.next_raw() {
-        empty_units |= unit.is_empty();
+        odd_units |= unit.is_empty() || AnnexB::new(unit).is_some();
     }
     let whole = walk.rest.is_empty();
-    if whole && !empty_units && length_size == LengthSize::Four && !body.is_empty() {
+    if whole && !odd_units && length_size == LengthSize::Four && !body.is_empty() {
         return Ok(body);
     }
     // A start code reads as a length of 1 or of some 256, which hardly ever adds up by chance.
     match AnnexB::new(&body).filter(|_| !whole) {
         Some(units) => rewrite(units, pool),
-        None => rewrite(units, pool),
+        None => rewrite(units.flat_map(without_start_codes), pool),
     }
+}
+
+/// The NAL units behind one length: itself, or those between start codes, with which none can begin.
+fn without_start_codes(unit: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
+    let inside = AnnexB::new(unit);
+    let itself = inside.is_none().then_some(unit);
+    itself.into_iter().chain(inside.into_iter().flatten())
 }
 
 fn rewrite<'a>(
@@ -196,12 +204,12 @@ pub(super) fn put_sets(record: &mut Vec<u8>, sets: &[&[u8]]) -> Vec<std::ops::Ra
     ranges
 }
 
-/// Splits a parameter set behind its 16-bit length off `rest`.
+/// Splits a parameter set behind its 16-bit length off `rest`, without a start code before it.
 pub(super) fn take_set<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], Error> {
     let (len, tail) = LengthSize::Two.split(rest).ok_or(Error::Truncated)?;
     let (set, tail) = tail.split_at_checked(len).ok_or(Error::Truncated)?;
     *rest = tail;
-    Ok(set)
+    Ok(without_start_codes(set).next().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -214,7 +222,7 @@ mod tests {
         use LengthSize::{Four, One, Two};
         let good = b"\0\0\0\x02\x67\x01\0\0\0\x01\x68";
         type Row<'a> = (LengthSize, &'a [u8], Result<&'a [u8], Unusable>);
-        let table: [Row<'_>; 14] = [
+        let table: [Row<'_>; 20] = [
             (Four, good, Ok(good)),
             (Two, b"\0\x02\x67\x01\0\x01\x68", Ok(good)),
             (One, b"\x02\x67\x01\x01\x68", Ok(good)),
@@ -224,6 +232,13 @@ mod tests {
             (Four, b"\0\0\0\x01\x67\x01\0\0\0\x01\x68", Ok(good)),
             (Two, b"\0\0\x01\x67\x01\0\0\x01\x68\0\0", Ok(good)),
             (Four, b"\0\0\x01\x67\x01\0\0\x01\x68", Ok(good)),
+            // Start codes behind the lengths: before each NAL unit, and all of them behind one length.
+            (Four, b"\0\0\0\x06\0\0\0\x01\x67\x01\0\0\0\x04\0\0\x01\x68", Ok(good)),
+            (Two, b"\0\x06\0\0\0\x01\x67\x01\0\x05\0\0\0\x01\x68", Ok(good)),
+            (Four, b"\0\0\0\x0b\0\0\0\x01\x67\x01\0\0\0\x01\x68", Ok(good)),
+            (Four, b"\0\0\0\x02\x67\x01\0\0\0\x05\0\0\0\x01\x68", Ok(good)),
+            (Four, b"\0\0\0\x06\0\0\0\x01\x67\x01\0\0\0\x04\0\0\0\x01\0\0\0\x01\x68", Ok(good)),
+            (Four, b"\0\0\0\x04\0\0\0\x01", Err(Unusable::Empty)),
             (Four, b"", Err(Unusable::Empty)),
             (Four, b"\0\0\0\0", Err(Unusable::Empty)),
             (Four, b"\0\0\0\x01", Err(Unusable::Empty)),

@@ -50,6 +50,8 @@ fn odd_avc_records_mean_the_same() {
         (format!("01420000ffe100{sets}"), LengthSize::Four),
         (format!("014d401fffe100{sets}ffff"), LengthSize::Four),
         (annex_b.to_owned(), LengthSize::Four),
+        // Start codes behind the lengths.
+        (format!("014d401fffe1001b00000001{}01000700000168ef3c80", &sets[2..48]), LengthSize::Four),
     ];
     for (record, length_size) in table {
         let parsed = avc::Config::parse(&hex(&record));
