@@ -147,8 +147,11 @@ pub fn to_payload(
     if whole && !odd_units && length_size == LengthSize::Four && !body.is_empty() {
         return Ok(body);
     }
-    // A start code reads as a length of 1 or of some 256, which hardly ever adds up by chance.
-    match AnnexB::new(&body).filter(|_| !whole) {
+    // A start code reads as a length of 1 or of some 256, which hardly ever adds up by chance, not even
+    // but for a few bytes behind a unit of such length.
+    let tailed =
+        length_size == LengthSize::Four && walk.rest.len() < 4 && body.starts_with(&[0, 0, 1]);
+    match AnnexB::new(&body).filter(|_| !whole && !tailed) {
         Some(units) => rewrite(units, pool),
         None => rewrite(units.flat_map(without_start_codes), pool),
     }
@@ -249,6 +252,16 @@ mod tests {
             let body = Bytes::copy_from_slice(body);
             let payload = to_payload(body.clone(), length_size, &mut HeapPool::default());
             assert_eq!(payload.as_deref(), expected.as_ref().copied(), "{body:02x?}");
+        }
+    }
+
+    #[test]
+    fn a_length_like_a_start_code_is_one() {
+        let good = [&[0, 0, 1, 0x2c][..], &[0x41; 300]].concat();
+        for tail in [&[][..], &[0], &[0, 0], &[0, 0, 0], &[0; 4]] {
+            let body = Bytes::from([&good, tail].concat());
+            let payload = to_payload(body, LengthSize::Four, &mut HeapPool::default());
+            assert_eq!(payload.as_deref(), Ok(&good[..]), "{tail:?}");
         }
     }
 
