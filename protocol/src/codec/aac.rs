@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::Error;
 use super::bits::BitReader;
+use crate::media::Ticks;
 
 /// ISO 14496-3 table 1.18
 const SAMPLE_RATES: [u32; 13] = [
@@ -62,7 +63,7 @@ impl Config {
     /// # Errors
     /// When it tells too little: channels that stand in a program_config_element, for example.
     pub fn from_adts(frame: &[u8]) -> Option<Result<Self, Error>> {
-        adts_header_bytes(frame)?;
+        AdtsHeader::of(frame)?;
         let [_, _, profile, channels, ..] = *frame.first_chunk::<7>()?;
         // Profile, sampling rate and channels, as an AudioSpecificConfig orders them.
         let object_type = u16::from(profile >> 6).saturating_add(1);
@@ -105,22 +106,74 @@ impl Config {
     }
 }
 
+/// ADTS frames of one message. Encoders that collect them send some ten.
+const MAX_ADTS_FRAMES: u8 = 64;
+/// Core samples of each: ADTS knows no others.
+const ADTS_FRAME_SAMPLES: i64 = 1024;
+
+/// The frames of a message, each with how much later than the first it is: the one that FLV has room
+/// for, or several with ADTS headers, as some encoders send them. Nothing is copied.
+///
+/// Ends with an error where ADTS headers begin and what they tell of is not whole.
+pub fn frames(data: Bytes) -> impl Iterator<Item = Result<(Ticks, Bytes), Error>> {
+    let (mut rest, mut count) = (Some(data), 0_u8);
+    std::iter::from_fn(move || {
+        let mut data = rest.take()?;
+        let before = count;
+        count = count.saturating_add(1);
+        let header = match AdtsHeader::read(&data) {
+            None if before == 0 => return Some(Ok((Ticks::ZERO, data))),
+            Some(header) if before < MAX_ADTS_FRAMES && header.fits(&data) => header,
+            _ => return Some(Err(Error::Truncated)),
+        };
+        let frame = data.split_to(header.frame_bytes);
+        rest = Some(data).filter(|data| !data.is_empty());
+        let samples = ADTS_FRAME_SAMPLES.saturating_mul(before.into());
+        Some(Ok((Ticks::from_rate(samples, header.sample_rate), frame)))
+    })
+}
+
 /// A raw frame without the ADTS header that some encoders leave before it. Nothing is copied.
 #[must_use]
 pub fn without_adts(payload: Bytes) -> Bytes {
-    match adts_header_bytes(&payload) {
-        Some(header) if payload.len() > header => payload.slice(header..),
+    match AdtsHeader::of(&payload) {
+        Some(header) => payload.slice(header.header_bytes..),
         _ => payload,
     }
 }
 
-/// How long the ADTS header is that goes before the one frame of `payload`; `None` without one.
-fn adts_header_bytes(payload: &[u8]) -> Option<usize> {
-    let [sync, flags, _, len_high, len_mid, len_low, _] = payload.first_chunk()?;
-    let len = u32::from_be_bytes([0, *len_high & 3, *len_mid, *len_low]) >> 5;
-    let is_adts = *sync == 0xff && flags & 0xf6 == 0xf0;
-    let is_whole = usize::try_from(len).ok() == Some(payload.len());
-    (is_adts && is_whole).then_some(if flags & 1 == 1 { 7 } else { 9 })
+/// What Weir reads of the header of an ADTS frame (ISO 14496-3 §1.A.2.2).
+struct AdtsHeader {
+    /// 0 where it tells none.
+    sample_rate: u32,
+    header_bytes: usize,
+    /// Of the frame, the header among them.
+    frame_bytes: usize,
+}
+
+impl AdtsHeader {
+    /// `None` where there is none. A raw frame cannot look like one: it would end before it begins.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let [sync, flags, profile, len_high, len_mid, len_low, _] = bytes.first_chunk()?;
+        let len = u32::from_be_bytes([0, *len_high & 3, *len_mid, *len_low]) >> 5;
+        (*sync == 0xff && flags & 0xf6 == 0xf0).then_some(Self {
+            sample_rate: SAMPLE_RATES.get(usize::from(profile >> 2 & 0xf)).copied().unwrap_or(0),
+            header_bytes: if flags & 1 == 1 { 7 } else { 9 },
+            frame_bytes: usize::try_from(len).ok()?,
+        })
+    }
+
+    /// The header of a payload that is one frame and nothing else.
+    fn of(payload: &[u8]) -> Option<Self> {
+        Self::read(payload)
+            .filter(|header| header.fits(payload) && header.frame_bytes == payload.len())
+    }
+
+    /// Whether the frame is there, and something in it.
+    fn fits(&self, bytes: &[u8]) -> bool {
+        let lens = self.header_bytes.saturating_add(1)..=bytes.len();
+        self.sample_rate > 0 && lens.contains(&self.frame_bytes)
+    }
 }
 
 /// The fields of the record, of the core coder unless they say otherwise.

@@ -139,13 +139,16 @@ pub(super) enum Part {
     Configuration(Bytes),
     /// AMF of a video track: its colour.
     Metadata(Bytes),
-    Frame {
-        called_keyframe: bool,
-        composition_offset: Ticks,
-        /// Beyond the message's timestamp.
-        fraction: Ticks,
-        data: Bytes,
-    },
+    Frame(CodedFrame),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CodedFrame {
+    pub(super) called_keyframe: bool,
+    pub(super) composition_offset: Ticks,
+    /// Beyond the message's timestamp.
+    pub(super) fraction: Ticks,
+    pub(super) data: Bytes,
 }
 
 /// Hands each track's share of an audio or video body to `each`. Commands, ends of sequences and
@@ -185,12 +188,12 @@ fn video(
     let composition_offset = composition_time(&mut body)?;
     let part = match body_type {
         body_type::SEQUENCE_START => Part::Configuration(body),
-        body_type::CODED_FRAMES => Part::Frame {
+        body_type::CODED_FRAMES => Part::Frame(CodedFrame {
             called_keyframe: frame_type == FRAME_TYPE_KEY,
             composition_offset,
             fraction: Ticks::ZERO,
             data: body,
-        },
+        }),
         body_type::SEQUENCE_END => return Ok(()),
         _ => return Err(SkipReason::Unknown),
     };
@@ -215,12 +218,12 @@ fn audio(
     let part = if is_configuration {
         Part::Configuration(body)
     } else {
-        Part::Frame {
+        Part::Frame(CodedFrame {
             called_keyframe: true,
             composition_offset: Ticks::ZERO,
             fraction: Ticks::ZERO,
             data: body,
-        }
+        })
     };
     each(Ok(Message { index: 0, codec, part }));
     Ok(())
@@ -249,7 +252,7 @@ impl Enhanced {
                 let composition_offset =
                     if timed { composition_time(&mut data)? } else { Ticks::ZERO };
                 let Self { called_keyframe, fraction, .. } = *self;
-                Part::Frame { called_keyframe, composition_offset, fraction, data }
+                Part::Frame(CodedFrame { called_keyframe, composition_offset, fraction, data })
             }
             (body_type::METADATA, TrackKind::Video) => Part::Metadata(data),
             (body_type::SEQUENCE_END | body_type::METADATA, _)

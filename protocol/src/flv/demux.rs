@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::body::{self, Codec, Message, Part};
+use super::body::{self, Codec, CodedFrame, Message, Part};
 use super::{ColorInfo, Metadata, SkipReason, Skipped, TagKind};
+use crate::codec::aac;
 use crate::media::normalise::{Arrival, Normaliser, Repairs};
 use crate::media::{AccessUnit, Ticks, Track, TrackId, TrackKind};
 use crate::pool::Pool;
@@ -83,20 +84,50 @@ impl Demuxer {
     ) -> Result<(), SkipReason> {
         let id = body::track_id(kind, message.index)?;
         let track = self.track(id, message.codec).ok_or(SkipReason::TooManyTracks)?;
-        let (called_keyframe, composition_offset, fraction, data) = match message.part {
-            Part::Configuration(record) => return track.configure(&record),
+        match message.part {
+            Part::Configuration(record) => track.configure(&record),
             Part::Metadata(body) => {
                 let color = ColorInfo::parse(&body).ok_or(SkipReason::Unknown)?;
                 self.events.push_back(Event::Color(id, color));
-                return Ok(());
+                Ok(())
             }
-            Part::Frame { called_keyframe, composition_offset, fraction, data } => {
-                (called_keyframe, composition_offset, fraction, data)
+            Part::Frame(frame) if message.codec == Codec::Aac => {
+                self.aac_frames(id, frame, timestamp_ms, pool)
             }
-        };
-        let frame = track.frame(data, called_keyframe, pool)?;
+            Part::Frame(frame) => self.frame(id, frame, timestamp_ms, pool),
+        }
+    }
+
+    /// One frame, or as many as ADTS headers tell apart, each behind the one before.
+    fn aac_frames(
+        &mut self,
+        id: TrackId,
+        frame: CodedFrame,
+        timestamp_ms: u32,
+        pool: &mut impl Pool,
+    ) -> Result<(), SkipReason> {
+        for part in aac::frames(frame.data) {
+            let (later, data) = part.map_err(|_| SkipReason::Malformed)?;
+            let ms = later.as_ms();
+            let fraction = frame.fraction + later - Ticks::from_ms(ms);
+            let frame = CodedFrame { fraction, data, ..frame };
+            self.frame(id, frame, timestamp_ms.wrapping_add(ms as u32), pool)?;
+        }
+        Ok(())
+    }
+
+    fn frame(
+        &mut self,
+        id: TrackId,
+        coded: CodedFrame,
+        timestamp_ms: u32,
+        pool: &mut impl Pool,
+    ) -> Result<(), SkipReason> {
+        let track = self.tracks.iter_mut().find(|track| track.id() == id);
+        let track = track.ok_or(SkipReason::TooManyTracks)?;
+        let frame = track.frame(coded.data, coded.called_keyframe, pool)?;
         let announcement = track.announcement();
-        let arrival = Arrival { timestamp_ms, fraction, samples: frame.samples };
+        let arrival = Arrival { timestamp_ms, fraction: coded.fraction, samples: frame.samples };
         let stamp = self.normaliser.stamp(id, arrival);
         if stamp.new_timeline {
             self.events.push_back(Event::NewTimeline);
@@ -105,7 +136,7 @@ impl Demuxer {
         self.events.push_back(Event::Unit(AccessUnit {
             track: id,
             dts: stamp.dts,
-            composition_offset,
+            composition_offset: coded.composition_offset,
             keyframe: frame.keyframe,
             payload: frame.payload,
         }));

@@ -1,5 +1,6 @@
 //! Bodies in hexadecimal, with parameter sets as x264, x265, SVT-AV1 and libvpx make them.
 
+mod adts;
 mod demux;
 mod enhanced;
 mod mux;

@@ -134,6 +134,7 @@ fn codec(input: &[u8]) {
     let _ = (hevc::is_keyframe(input, true), hevc::has_picture(input));
     let _ = (av1::is_keyframe(input), av1::has_picture(input), vp9::is_keyframe(input));
     let _ = (aac::without_adts(bytes.clone()), av1::without_temporal_delimiter(bytes.clone()));
+    let _ = aac::frames(bytes.clone()).count();
     for size in [nal::LengthSize::One, nal::LengthSize::Two, nal::LengthSize::Four] {
         let _ = nal::to_payload(bytes.clone(), size, &mut pool);
     }

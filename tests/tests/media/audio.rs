@@ -3,11 +3,12 @@
 use std::process::Command;
 
 use weir_e2e::airing::{Airing, KEEP_ALL};
-use weir_e2e::replay::edit::is_header;
+use weir_e2e::replay::edit::{Editor, is_frame, is_header};
+use weir_e2e::replay::flv::Clip;
 use weir_e2e::{Backend, Gateway, clips, tools};
-use weir_protocol::flv::TagKind;
+use weir_protocol::flv::{Tag, TagKind};
 
-use crate::{Row, run};
+use crate::{Row, run, same};
 
 #[test]
 fn sound_comes_out_or_is_left_out() {
@@ -31,6 +32,35 @@ fn sound_comes_out_or_is_left_out() {
         Row::new("AU-08", clips::sound(), "").decodes(),
     ];
     run(Backend::Uring, &rows);
+}
+
+/// AU-01: frames with ADTS headers, some in each message, leave no trace, with and without a sequence
+/// header.
+#[test]
+fn au_01_several_adts_frames_in_a_message() {
+    let [two, five] = [2, 5].map(|count| collected(clips::sound(), count));
+    let variants = [(clips::sound(), ""), (&two, ""), (&five, "drop audio.header")];
+    same(Backend::Epoll, "AU-01", &variants);
+}
+
+/// The clip with so many audio frames in each message.
+fn collected(clip: &Clip, count: usize) -> Clip {
+    let tags = Editor::parse("adts audio.frame").expect("an edit").edit(&clip.tags);
+    let (mut collected, mut room) = (Vec::<Tag>::new(), 0);
+    for tag in tags {
+        let is_sound = tag.kind == TagKind::Audio && is_frame(&tag);
+        match collected.last_mut() {
+            Some(last) if is_sound && room > 0 => {
+                last.body = [&last.body[..], &tag.body[2..]].concat().into();
+                room -= 1;
+            }
+            _ => {
+                room = if is_sound { count - 1 } else { 0 };
+                collected.push(tag);
+            }
+        }
+    }
+    Clip { tags: collected, ..clip.clone() }
 }
 
 /// Sound that is announced after five seconds, and sound that is away for twenty: it is there from

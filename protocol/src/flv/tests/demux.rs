@@ -53,35 +53,6 @@ fn a_repeated_header_changes_nothing_and_a_new_one_waits_for_its_keyframe() {
     );
 }
 
-/// AU-01: without any sequence header, the configuration stands in ADTS headers; one that comes counts.
-#[test]
-fn au_01_aac_with_adts_and_no_header() {
-    // LC at 48 kHz, two channels; and at 44.1 kHz. A frame of two bytes behind each.
-    let (first, other) = ("fff14c80013ffc2110", "fff15080013ffc2110");
-    check(
-        &[
-            "aaf012110",
-            &format!("aaf01{first}"),
-            &format!("aaf01{first}"),
-            &format!("aaf01{other}"),
-            "aaf001190",
-            &format!("aaf01{other}"),
-        ],
-        &[
-            "skipped: frame before its codec configuration",
-            "track 1 mp4a.40.2",
-            "unit 1 key at 0 +0 of 2",
-            "unit 1 key at 21 +0 of 2",
-            "track 1 mp4a.40.2",
-            "unit 1 key at 80 +0 of 2",
-            "track 1 mp4a.40.2",
-            "unit 1 key at 160 +0 of 2",
-        ],
-    );
-    // Channels in a program_config_element are not told by the header.
-    check(&["aaf01fff14c00013ffc2110"], &["skipped: frame before its codec configuration"]);
-}
-
 #[test]
 fn frames_wait_for_configuration_and_keyframe() {
     check(
@@ -323,6 +294,7 @@ fn no_bodies_make_the_demuxer_panic() {
         "97020f423f0161766331000000".to_owned(),
         "af001210".to_owned(),
         "af01211004608c001c".to_owned(),
+        "af01fff14c80013ffc2110fff14c80013ffc2110".to_owned(),
         "914f707573f801".to_owned(),
         "2ffffb5044".to_owned(),
         "02000a6f6e4d657461446174610800000001".to_owned(),
