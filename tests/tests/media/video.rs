@@ -1,6 +1,8 @@
 //! Pictures in every form that encoders send them in.
 
+use weir_e2e::replay::edit::{Editor, is_frame};
 use weir_e2e::{Backend, clips};
+use weir_protocol::flv::TagKind::Video;
 
 use crate::{Row, run, same};
 
@@ -55,6 +57,20 @@ fn vi_07_the_form_of_nal_units_leaves_no_trace() {
             "header video.key video; byte video.header#1.. 9 0301",
         ];
         same(Backend::Epoll, "VI-07", &edits.map(|edits| (clip, edits)));
+    }
+}
+
+/// VI-06: start codes inside what a length goes before.
+#[test]
+fn vi_06_start_codes_behind_a_length_leave_no_trace() {
+    for clip in [clips::plain(), clips::reordered()] {
+        let mut boxed = clip.clone();
+        boxed.tags = Editor::parse("annexb video.frame 4").expect("an edit").edit(&clip.tags);
+        for tag in boxed.tags.iter_mut().filter(|tag| tag.kind == Video && is_frame(tag)) {
+            let (head, units) = tag.body.split_at(5);
+            tag.body = [head, &(units.len() as u32).to_be_bytes(), units].concat().into();
+        }
+        same(Backend::Epoll, "VI-06", &[(clip, ""), (&boxed, "")]);
     }
 }
 
