@@ -9,6 +9,8 @@ use crate::limits;
 /// What leaves the gate, in order.
 #[derive(Debug, PartialEq)]
 pub enum Flow {
+    /// The session begins: the earliest time of what was held.
+    Begin(Ticks),
     /// From here on these are the tracks.
     Tracks(Vec<Track>),
     Unit(AccessUnit),
@@ -103,6 +105,8 @@ impl Gate {
     fn settle(&mut self) {
         self.settled = true;
         self.live = self.declared.iter().filter(|track| self.has_sent(track)).cloned().collect();
+        let earliest = self.held.iter().map(|unit| unit.dts).min();
+        self.out.extend(earliest.map(Flow::Begin));
         self.announce();
         self.held_bytes = 0;
         self.out.extend(self.held.drain(..).map(Flow::Unit));
@@ -173,6 +177,7 @@ mod tests {
         let mut text = String::new();
         while let Some(flow) = gate.poll() {
             match flow {
+                Flow::Begin(_) => {}
                 Flow::Unit(unit) => text.push(letter(unit.track)),
                 Flow::Tracks(tracks) => {
                     let letters: String = tracks.iter().map(|track| letter(track.id)).collect();

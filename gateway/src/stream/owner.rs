@@ -84,8 +84,6 @@ pub enum PublisherRole {
 struct Timeline {
     shift: Ticks,
     last: Option<Last>,
-    /// The next access unit begins a session whose clock has nothing to do with the last one's.
-    restart: bool,
 }
 
 struct Last {
@@ -126,7 +124,6 @@ impl Owner {
         self.metadata = Metadata::default();
         self.colors.clear();
         if self.timeline.last.is_some() {
-            self.timeline.restart = true;
             self.packager.discontinuity();
         }
     }
@@ -243,6 +240,7 @@ impl Owner {
                     self.tell(tracks, items);
                     log.forget_join_point();
                 }
+                Flow::Begin(earliest) => self.timeline.begin(now, earliest),
                 Flow::Unit(unit) => {
                     let unit = self.timeline.place(now, unit);
                     self.meters.count(&unit, &self.tracks);
@@ -269,14 +267,18 @@ impl Owner {
 }
 
 impl Timeline {
-    fn place(&mut self, now: Instant, mut unit: AccessUnit) -> AccessUnit {
-        if std::mem::take(&mut self.restart)
-            && let Some(last) = &self.last
-        {
+    /// A session begins, whose clock has nothing to do with the last one's. Whichever track comes first,
+    /// the earliest one is put at the start, or behind all that was.
+    fn begin(&mut self, now: Instant, earliest: Ticks) {
+        let start = self.last.as_ref().map_or(Ticks::ZERO, |last| {
             // The pause is part of the timeline, so that it keeps pace with the clock on the wall.
             let pause = Ticks::from(now.saturating_duration_since(last.at));
-            self.shift = last.dts + pause.max(Ticks::from_ms(1)) - unit.dts;
-        }
+            last.dts + pause.max(Ticks::from_ms(1))
+        });
+        self.shift = start - earliest;
+    }
+
+    fn place(&mut self, now: Instant, mut unit: AccessUnit) -> AccessUnit {
         unit.dts += self.shift;
         let latest = self.last.as_ref().map_or(unit.dts, |last| last.dts.max(unit.dts));
         self.last = Some(Last { dts: latest, at: now });

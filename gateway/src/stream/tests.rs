@@ -12,8 +12,7 @@ fn name() -> StreamName {
     StreamName::from_path("live/a").unwrap()
 }
 
-/// A stream whose publisher's first frames, a keyframe and a sound, are at `ms`.
-fn begun(generation: u64, ms: i64) -> Stream {
+fn empty(generation: u64) -> Stream {
     let config = Config {
         segment: Duration::from_secs(2),
         segment_max: Duration::from_secs(4),
@@ -25,7 +24,11 @@ fn begun(generation: u64, ms: i64) -> Stream {
         first_discontinuity: 0,
     };
     let owner = Owner::new(generation, Packager::new(config));
-    let stream = Stream::owned(name(), Instant::now(), owner);
+    Stream::owned(name(), Instant::now(), owner)
+}
+
+/// A session begins and tells of its tracks.
+fn declare(stream: &Stream, generation: u64) {
     let publisher = Publisher {
         client_id: 1,
         role: PublisherRole::Publisher,
@@ -38,8 +41,14 @@ fn begun(generation: u64, ms: i64) -> Stream {
     for track in [video_track(), audio_track()] {
         stream.take(Instant::now(), Event::Track(track));
     }
-    send(&stream, VIDEO, ms, true);
-    send(&stream, AUDIO, ms + 5, true);
+}
+
+/// A stream whose publisher's first frames are a keyframe and a sound.
+fn begun(generation: u64) -> Stream {
+    let stream = empty(generation);
+    declare(&stream, generation);
+    send(&stream, VIDEO, 0, true);
+    send(&stream, AUDIO, 5, true);
     stream
 }
 
@@ -68,10 +77,13 @@ fn drain(stream: &Stream, cursor: &mut Cursor) -> Vec<i64> {
 /// The core of the first owner did not give its state away in time, so another began anew.
 #[test]
 fn players_go_on_with_an_owner_whose_clock_is_far_behind_the_last_ones() {
-    let replica = replica_of(&begun(1, 100_000));
+    let first = begun(1);
+    send(&first, VIDEO, 100_000, true);
+    send(&first, AUDIO, 100_005, true);
+    let replica = replica_of(&first);
     let mut cursor = replica.join();
     assert_eq!(drain(&replica, &mut cursor), [100_000, 100_005]);
-    let second = begun(2, 0);
+    let second = begun(2);
     replica.apply_snapshot(second.snapshot().unwrap(), Instant::now());
     assert_eq!(drain(&replica, &mut cursor), [0, 5]);
     assert_eq!(drain(&replica, &mut replica.join()), [0, 5]);
@@ -82,7 +94,7 @@ fn players_go_on_with_an_owner_whose_clock_is_far_behind_the_last_ones() {
 
 #[test]
 fn a_replica_that_becomes_the_owner_lacks_none_of_what_was_sent() {
-    let owner = begun(1, 0);
+    let owner = begun(1);
     let replica = replica_of(&owner);
     let mut cursor = replica.join();
     assert_eq!(drain(&replica, &mut cursor), [0, 5]);
@@ -90,4 +102,19 @@ fn a_replica_that_becomes_the_owner_lacks_none_of_what_was_sent() {
     send(&owner, VIDEO, 40, false);
     replica.adopt(owner.hand_over().unwrap());
     assert_eq!(drain(&replica, &mut cursor), [40]);
+}
+
+/// Sound that is ahead of the pictures comes first: nothing stands before the start, nor before what an
+/// earlier session has sent.
+#[test]
+fn the_earliest_track_of_a_session_begins_at_its_start() {
+    let stream = empty(1);
+    let session = |generation| {
+        declare(&stream, generation);
+        send(&stream, AUDIO, 3000, true);
+        send(&stream, VIDEO, 0, true);
+        drain(&stream, &mut stream.join())[0]
+    };
+    assert_eq!(session(1), 0);
+    assert!(session(2) > 3000, "the picture comes behind the last session's sound");
 }
