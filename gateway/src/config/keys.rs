@@ -105,8 +105,8 @@ pub static KEYS: &[Key] = &[
     Key {
         name: "resume_window",
         kind: Kind::Duration(s(0)..=s(600), |config| &mut config.resume_window),
-        about: "How long a stream stays after its publisher left, with playlist and players, so \
-                that the publisher can come back to it. 0s ends it at once.",
+        about: "How long a stream stays after its publisher left, by a stop or a loss, with playlist \
+                and players, so that the publisher can come back to it. 0s ends it at once.",
     },
     Key {
         name: "publish.conflict",
