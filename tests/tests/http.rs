@@ -1,6 +1,7 @@
 //! HTTP as caches, browsers and odd clients speak it.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use weir_e2e::http::Answer;
@@ -9,7 +10,8 @@ use weir_e2e::media::{GOP, frames, marks};
 use weir_e2e::playlist::Playlist;
 use weir_e2e::rtmp_client::RtmpClient;
 use weir_e2e::script::{FlvPlayer, QUICK, SOON, playlist, publish, target};
-use weir_e2e::{Backend, Gateway, wait_until};
+use weir_e2e::{Backend, Gateway, tools, wait_until};
+use weir_protocol::flv::TagKind;
 
 const INDEX: &str = "/live/a/index.m3u8";
 const MEDIA: &str = "/live/a/media.m3u8";
@@ -29,6 +31,29 @@ fn on_air_with(backend: Backend, arguments: &[&str]) -> (Gateway, RtmpClient) {
     publisher.send(&frames(1, 0, SENT));
     FlvPlayer::start(gateway.http_connection(), "/live/a.flv").marks_to(1, SENT - 1);
     (gateway, publisher)
+}
+
+/// What ffmpeg finds in a stream that it joins late: metadata with a time would be a track of subtitles.
+#[test]
+fn late_players_find_the_tracks_and_nothing_else() {
+    for backend in Backend::ALL {
+        let (gateway, mut publisher) = on_air(backend);
+        let mut player = FlvPlayer::start(gateway.http_connection(), "/live/a.flv");
+        let first = player.next_tag().expect("metadata");
+        assert_eq!((first.kind, first.timestamp_ms), (TagKind::Script, 0));
+        let headers = player.next_tag().expect("a sequence header");
+        assert!(headers.timestamp_ms > 0, "it joined at the start");
+        publisher.send(&frames(1, SENT, SENT + GOP));
+        let url = gateway.http("live/a.flv");
+        let entries = ["-v", "error", "-show_entries", "stream=codec_type", "-of", "csv=p=0"];
+        // Less than this has come than ffprobe would like to see.
+        let little = ["-analyzeduration", "0", "-probesize", "4096"];
+        let mut ffprobe = Command::new("ffprobe");
+        let found = tools::run("ffprobe", ffprobe.args(entries).args(little).arg(&url));
+        let mut found: Vec<&str> = found.split_whitespace().collect();
+        found.sort_unstable();
+        assert_eq!(found, ["audio", "video"]);
+    }
 }
 
 /// Request targets of everything that does not change while nothing is published.

@@ -84,14 +84,13 @@ impl Drop for FlvBody {
 /// File header (for a new player), metadata and sequence headers. A change of tracks repeats the
 /// latter; the flags of the file header can't be taken back.
 fn push_headers(tags: &mut Slices, tracks: &TrackSet, told: Option<&TrackSet>, dts: Ticks) {
-    let timestamp_ms = flv::timestamp_ms(dts);
     let mut head = BytesMut::new();
     if told.is_none() {
         let flags = (tracks.has(TrackKind::Video), tracks.has(TrackKind::Audio));
         head.put_slice(&flv::file_header(flags.0, flags.1));
     }
-    for (kind, body) in tracks.announced_after(told) {
-        put_tag(&mut head, kind, timestamp_ms, body);
+    for (kind, at, body) in tracks.announced_after(told, dts) {
+        put_tag(&mut head, kind, flv::timestamp_ms(at), body);
     }
     tags.push(head.freeze());
 }

@@ -145,15 +145,15 @@ impl Player {
     }
 
     fn write_headers(&self, tracks: &TrackSet, dts: Ticks, batch: &mut Batch) {
-        for (kind, body) in tracks.announced_after(self.told.as_deref()) {
+        for (kind, at, body) in tracks.announced_after(self.told.as_deref(), dts) {
             match (&self.audience, kind) {
                 (Audience::Server(_), TagKind::Script) => {
-                    self.write(kind, dts, SET_DATA_FRAME, body, batch);
+                    self.write(kind, at, SET_DATA_FRAME, body, batch);
                 }
                 (Audience::Server(_), TagKind::Audio) if !self.wants_audio => {}
                 (Audience::Server(_), TagKind::Video) if !self.wants_video => {}
                 // A viewer may want later what it does not want now.
-                _ => self.write(kind, dts, &[], body, batch),
+                _ => self.write(kind, at, &[], body, batch),
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use weir_protocol::flv::{self, ColorInfo, Metadata, TagKind};
-use weir_protocol::media::{Track, TrackId, TrackKind};
+use weir_protocol::media::{Ticks, Track, TrackId, TrackKind};
 
 /// Tracks with their configuration and the publisher's metadata: one epoch. Immutable and shared by
 /// all cores; a change makes a new set, and players see the change by its address.
@@ -71,14 +71,19 @@ impl TrackSet {
     }
 
     /// The tag bodies that a player gets before the first unit of this set, when it was told another
-    /// one before: sequence headers only where a track is another one.
-    pub fn announced_after(&self, told: Option<&Self>) -> impl Iterator<Item = (TagKind, &Bytes)> {
+    /// one before, and their times: sequence headers only where a track is another one. Metadata is of no
+    /// moment; ffmpeg takes it for subtitles where it has another time than zero.
+    pub fn announced_after(
+        &self,
+        told: Option<&Self>,
+        dts: Ticks,
+    ) -> impl Iterator<Item = (TagKind, Ticks, &Bytes)> {
         let headers = self.headers();
         let is_new = told.is_none_or(|told| told.flv != self.flv);
         let sequence = headers.sequence.iter().filter(move |_| is_new);
-        let color = headers.color.iter().map(|body| (TagKind::Video, body));
-        std::iter::once((TagKind::Script, &headers.metadata))
-            .chain(sequence.map(|(kind, body)| (*kind, body)))
+        let color = headers.color.iter().map(move |body| (TagKind::Video, dts, body));
+        std::iter::once((TagKind::Script, Ticks::ZERO, &headers.metadata))
+            .chain(sequence.map(move |(kind, body)| (*kind, dts, body)))
             .chain(color)
     }
 
@@ -158,7 +163,9 @@ pub mod tests {
             TrackSet::new(vec![video, audio], Metadata::default())
         };
         let announced = |set: &TrackSet| {
-            set.announced_after(None).map(|(kind, body)| (kind, body.clone())).collect::<Vec<_>>()
+            set.announced_after(None, Ticks::ZERO)
+                .map(|(kind, _, body)| (kind, body.clone()))
+                .collect::<Vec<_>>()
         };
         assert_eq!(announced(&tracks(1)), announced(&tracks(0)));
         assert_eq!(tracks(1).flv_track(TrackId(2)), Some(&video_track()));
