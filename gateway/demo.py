@@ -103,13 +103,13 @@ def describe(stream):
     watching = ", ".join(f"{count} {name.replace('_', '-')}" for name, count in players.items() if count)
     parts = [
         f"{STREAM} {stream['state']}",
-        codecs,
-        f"{video.get('width')}x{video.get('height')} at {video.get('fps') or 0:.0f} fps",
+        codecs or "no frames yet",
+        f"{video['width']}x{video['height']} at {video.get('fps') or 0:.0f} fps" if video.get("width") else "",
         f"{stream['bitrate'] / 1000:.0f} kbit/s",
         f"players: {watching or 'none yet'}",
         f"sent {stream['bytes_out'] / 1e6:.1f} MB",
     ]
-    return " · ".join(parts)
+    return " · ".join(part for part in parts if part)
 
 
 def stop(*processes):
